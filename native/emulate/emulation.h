@@ -13,11 +13,15 @@
 #include "emulate/survey.h"
 #include "emulate/teams.h"
 
+struct mail; /* where messages do not go by messages of MPI */
+
 /* A request that was begun, or made to be begun again and again. */
 struct request {
     MPI_Request handle;
     bool is_receive, stays;
-    bool is_together;  /* between neighbours */
+    bool is_together; /* between neighbours */
+    bool is_carried;  /* by mail: a receive is made when it is waited for */
+    int tag;
     unsigned char *in; /* where it receives to */
     const struct team *team;
     int source;
@@ -64,6 +68,7 @@ struct emulation {
 
     bool checks;    /* what arrives, in this pass */
     uint64_t wrong; /* messages that were not what was sent */
+    struct mail *mail;
     uint64_t place; /* slot that is next */
     size_t next_counts, next_farm;
     int program; /* whose iteration it is; 0: none */
@@ -106,7 +111,10 @@ int perform_window_free(struct emulation *emulation, const struct entry *entry);
 int perform_serve(struct emulation *emulation, const struct entry *entry);
 int perform_farm(struct emulation *emulation, const struct entry *entry);
 
-/* A message that came from `source` of a team is looked at, in a pass that checks. */
+/* A message that came from `source` of a team is looked at, in a pass that checks; `count` of it came. */
+void check_bytes(struct emulation *emulation, const unsigned char *in, uint64_t bytes,
+                 const struct team *team, int source, uint64_t count);
+/* The same of one whose status says that. */
 void check_message(struct emulation *emulation, const unsigned char *in, uint64_t bytes,
                    const struct team *team, int source, const MPI_Status *status);
 /* What neighbours have sent together. */

@@ -13,6 +13,7 @@
 #include "core/options.h"
 #include "core/watchdog.h"
 #include "emulate/emulation.h"
+#include "emulate/mail.h"
 #include "emulate/pass.h"
 #include "emulate/results.h"
 #include "emulate/shares.h"
@@ -22,7 +23,7 @@
 enum { OTHERS_PATIENCE_S = 2, PASSES_MOST = 1000, PATIENCE_MOST_S = 86400 };
 
 struct arguments {
-    const char *trace, *compute, *whole;
+    const char *trace, *compute, *whole, *method, *directory;
     struct option_texts programs, iterations;
     uint64_t warm_ups, passes, patience_s;
     bool checks, yields;
@@ -43,8 +44,12 @@ struct course {
 
 static enum options_result read_arguments(struct arguments *arguments, int argc, char **argv, char *message,
                                           size_t capacity) {
-    *arguments = (struct arguments){
-        .compute = "work", .whole = "run time", .warm_ups = 1, .passes = 5, .patience_s = 60};
+    *arguments = (struct arguments){.compute = "work",
+                                    .whole = "run time",
+                                    .method = "messages",
+                                    .warm_ups = 1,
+                                    .passes = 5,
+                                    .patience_s = 60};
     const struct option options[] = {
         {.name = "--trace", .text = &arguments->trace, .help = "the pattern, as a trace (.wtrace)"},
         {.name = "--op", .text = &arguments->whole, .help = "what the time of the whole is called"},
@@ -57,6 +62,10 @@ static enum options_result read_arguments(struct arguments *arguments, int argc,
         OPTION_NUMBER("--patience", &arguments->patience_s, 1, PATIENCE_MOST_S,
                       "without progress for so long a rank counts as gone [s]"),
         {.name = "--compute", .text = &arguments->compute, .help = "work, clock or none"},
+        {.name = "--method",
+         .text = &arguments->method,
+         .help = "how messages of two ranks go: messages, memory (of a node) or file"},
+        {.name = "--dir", .text = &arguments->directory, .help = "where the file is, for --method file"},
         {.name = "--check", .flag = &arguments->checks, .help = "check in the first pass what arrives"},
         {.name = "--yield", .flag = &arguments->yields, .help = "ranks share CPUs: say so in hello"},
     };
@@ -69,7 +78,10 @@ static enum options_result read_arguments(struct arguments *arguments, int argc,
     struct compute way;
     const char *wrong = arguments->trace == NULL                       ? "--trace: a file must be given"
                         : compute_named(&way, arguments->compute) != 0 ? "--compute takes work, clock or none"
-                        : arguments->programs.count == 0               ? "--program: name at least one"
+                        : mail_method(arguments->method) < 0 ? "--method takes messages, memory or file"
+                        : (mail_method(arguments->method) == METHOD_FILE) != (arguments->directory != NULL)
+                            ? "--dir goes with --method file"
+                        : arguments->programs.count == 0 ? "--program: name at least one"
                         : arguments->programs.count != arguments->iterations.count
                             ? "--iteration: one for each --program"
                             : NULL;
@@ -216,9 +228,10 @@ static int perform(struct course *course, const struct arguments *arguments, uin
                    struct failure *failure) {
     struct emulation *emulation = &course->emulation;
     if (open_course(course, arguments, failure) != 0 ||
+        mail_open(emulation, (enum method)mail_method(arguments->method), arguments->directory) != 0 ||
         emulation_perform(emulation, emulation->survey.body) != 0 ||
         make_passes(course, arguments, failure) != 0 ||
-        emulation_perform(emulation, emulation->stream.count) != 0)
+        emulation_perform(emulation, emulation->stream.count) != 0 || mail_close(emulation) != 0)
         return -1;
     if (emulation->rank == 0 && results_print(&course->results) != 0)
         return cannot_write(failure);

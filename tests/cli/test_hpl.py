@@ -52,6 +52,27 @@ def test_hpl_within_hpcc_gives_a_figure_and_says_what_that_costs(tmp_path):
     assert "hpl" in wulf(tmp_path, "runs", "list", "--json").stdout
 
 
+@needs_hpcc
+def test_a_problem_that_was_asked_for_is_run_as_it_is(tmp_path):
+    words = ("--cluster", "local", "--program", "hpcc", "--launches", "1", "--peak", "100")
+    done = wulf(
+        tmp_path, "bench", "hpl", *words, "--n", "400", "--nb", "32", "--grid", "1x1",
+        "--prices", "then=2490,today=2063", "--run", "one", "--json", timeout=300,
+    )  # fmt: skip
+    assert done.returncode in (0, 3), done.stderr
+    found = json.loads(done.stdout)
+    assert found["n"] == 400 and (found["setting"]["nb"], found["setting"]["p"]) == (32, 1)
+    assert found["launches"] == {"confirm": 1} and found["failed"] == 0
+    rate = found["gflops"]["value"]
+    assert found["prices_per_gflops"]["today"]["value"] == pytest.approx(2063 / rate)
+    (launch_,) = load_hpl(tmp_path / "runs" / "one").launches
+    assert launch_.power is not None and (launch_.power.cpu_w or launch_.power.lacks)
+    # Its own input is taken as it is, and named where it is none.
+    (tmp_path / "bad.dat").write_text((tmp_path / "runs/one/HPL.dat").read_text().replace("400 ", "4oo "))
+    done = wulf(tmp_path, "bench", "hpl", *words, "--dat", "bad.dat")
+    assert done.returncode == 2 and "bad.dat, line 6" in done.stderr
+
+
 @needs_xhpl
 @pytest.mark.thorough
 def test_a_run_that_was_interrupted_keeps_what_it_measured_and_goes_on(tmp_path):

@@ -298,6 +298,41 @@ def test_what_is_changed_on_its_way_is_counted(emulator: Emulator, tmp_path: Pat
     assert next(line for line in lines if line["type"] == "cell")["corrupt"] > 0
 
 
+#: Blocking, begun and waited for later, both at once, several with one tag on their way, collectives in between.
+MAIL = (
+    f'{HEAD}{STEP}exchange = "halo-2d"\nperiodic = true\noverlap = "20 us"\n{DRAWN}'
+    f'{STEP}exchange = "ring"\nmethod = "blocking"\n{DRAWN}{STEP}exchange = "all-to-all"\n{DRAWN}'
+    f'{STEP}collective = "allreduce"\nsize = 64\n'
+)
+
+
+@pytest.mark.parametrize("method", ["memory", "file"])
+def test_other_ways_bring_the_same(emulator: Emulator, tmp_path: Path, method: str) -> None:
+    (tmp_path / "a.toml").write_text(MAIL)
+    trace = patterns.pattern_trace(tmp_path / "a.toml", RANKS, tmp_path)
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    words = ["--method", method, *(["--dir", str(shared)] if method == "file" else [])]
+    words += ["--check", "--passes", "2", "--compute", "none"]
+    code, lines, complaint = emulator.run(trace, *words)
+    assert code == 0, (lines[-1:], complaint)
+    check_cells(lines, 1, 2)
+    assert list(shared.iterdir()) == []
+    if method == "file":
+        shim = programs.shim("corrupting", emulator.family)
+        code, lines, complaint = emulator.run(trace, *words, LD_PRELOAD=str(shim))
+        # A length that is not what was sent ends it, data that is not is counted.
+        assert code != 0 or next(line for line in lines if line["type"] == "cell")["corrupt"] > 0, complaint
+
+
+def test_what_goes_by_messages_alone_is_refused_otherwise(emulator: Emulator, tmp_path: Path) -> None:
+    trace = written(tmp_path, "task-farm")
+    code, lines, _ = emulator.run(trace, "--method", "memory")
+    assert code != 0 and "by messages alone" in lines[-1]["message"], lines[-1]
+    code, _, complaint = emulator.run(trace, "--method", "file")
+    assert code != 0 and "--dir goes with --method file" in complaint
+
+
 @pytest.mark.parametrize(
     "name", mostly_thorough([*OWN, "client-server", "halo-3d", "two-programs"], "shared")
 )

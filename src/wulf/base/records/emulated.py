@@ -84,6 +84,10 @@ class EmulatedPattern(Record, frozen=True, kw_only=True):
     passes: int
     #: How computing is done: `work`, `clock` or `none`.
     compute: str
+    #: How messages of two ranks go: `messages` of MPI, `memory` that ranks of a node share, or a `file`.
+    method: str = "messages"
+    #: Where that file is; empty for the other methods.
+    directory: str = ""
     #: What arrives is checked in the first pass.
     checked: bool
     #: Of a pass on a network without delay [s].

@@ -120,6 +120,7 @@ class Emulation(msgspec.Struct, frozen=True, kw_only=True):
         pattern = self.pattern
         patience_s = min(PATIENCE_S + PATIENCE * self.slow_s, _LONGEST_S)
         words = ["--trace", trace, "--op", WHOLE, "--compute", pattern.compute]
+        words += ["--method", pattern.method, *(["--dir", pattern.directory] if pattern.directory else [])]
         words += ["--passes", str(pattern.passes), "--warm-up", str(pattern.warm_ups)]
         words += ["--patience", str(math.ceil(patience_s)), *(["--check"] if pattern.checked else [])]
         for program in pattern.programs:

@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
+from wulf.base.errors import UsageError
 from wulf.base.request import RUNS, SECONDS, AnyRun, Argument, Option, PathField, RunsField
 from wulf.node.fleet.fields import (
     ClusterField,
@@ -68,6 +69,18 @@ class EmulateRequest:
             "says so: what disturbs it within does no harm), 'none' (not at all: the network alone)."
         ),
     ] = "work"
+    method: Annotated[
+        Literal["messages", "memory", "file"],
+        Option(
+            "How messages of two ranks go: those of MPI; through memory that ranks of a node share "
+            "(MPI_Win_allocate_shared; to other nodes as messages); or through a file (MPI-IO, each write until it is "
+            "there), which takes --dir. Collectives are MPI's in any case."
+        ),
+    ] = "messages"
+    directory: Annotated[
+        str,
+        Option("Directory of --method file, which all nodes share.", names=("--dir",), metavar="DIR"),
+    ] = ""
     check: Annotated[
         bool,
         Option(
@@ -92,3 +105,16 @@ class EmulateRequest:
         ),
     ] = None
     runs: RunsField = RUNS
+
+    def __post_init__(self) -> None:
+        """Refuse what does not go together.
+
+        Raises
+        ------
+        UsageError
+            Names the options.
+        """
+        if (self.method == "file") != bool(self.directory):
+            raise UsageError("--method file and --dir go together: the file is made in that directory")
+        if self.directory and not self.directory.startswith("/"):
+            raise UsageError(f"--dir {self.directory}: give the whole path, as it is on the nodes")

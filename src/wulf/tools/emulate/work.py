@@ -136,6 +136,8 @@ def _pattern(request: EmulateRequest, document: Document, made: Operations, trac
         warm_ups=pattern.warm_up,
         passes=request.passes,
         compute=request.compute,
+        method=request.method,
+        directory=request.directory,
         checked=request.check,
         least_s=made.least_ns * 1e-9,
         messages=sum(load.messages for load in between),

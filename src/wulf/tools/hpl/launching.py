@@ -15,6 +15,7 @@ from wulf.base.interfaces import Interface
 from wulf.base.nodeset import reasons_text
 from wulf.base.store.files import timestamp
 from wulf.base.text import last_line, printable
+from wulf.node.measuring.participants import spread
 from wulf.tools.hpl import program as hpl
 from wulf.tools.hpl.record import HplLaunch, HplPhase, HplSetting
 
@@ -170,11 +171,10 @@ def _at_most(n: int, limit: Limit, now: hpl_output.Progress | None) -> float:
 
 
 def _job(site: HplSite, chosen: HplSetting) -> MpiJob:
-    each = chosen.ranks // len(site.nodes)
     return MpiJob(
         program=site.program,
         arguments=[],
-        hosts=[(node, site.addresses.get(node, node)) for node in site.nodes for _ in range(each)],
+        hosts=[(node, site.addresses.get(node, node)) for node in spread(site.nodes, chosen.ranks)],
         interface=site.interface,
         subnet=site.subnet,
         shared_cpu=site.shared_cpu,

@@ -65,6 +65,30 @@ class HplSetting(Record, frozen=True, kw_only=True):
         return f"{self.layout}, NB {self.nb}, {broadcast}, depth {self.depth}, {swap}"
 
 
+class HplProblem(Record, frozen=True, kw_only=True):
+    """A problem that was asked for."""
+
+    #: Order of the matrix.
+    n: int
+    setting: HplSetting
+
+    @property
+    def shown(self) -> str:
+        """For people: ``N 37326, 15×16, 1 thread, …``."""
+        return f"N {self.n}, {self.setting.shown}"
+
+
+class HplPower(Record, frozen=True, kw_only=True):
+    """What all nodes took during a launch, start and check included, as they measure it."""
+
+    #: CPUs and their memory (RAPL) [W]; null where a node does not say it.
+    cpu_w: float | None
+    #: Whole nodes (IPMI, DCMI) [W]; null where a node does not say it.
+    node_w: float | None
+    #: Node → why its CPUs' power is not known.
+    lacks: dict[str, str] = {}
+
+
 HplPhase = Literal["size", "blas", "search", "large", "confirm"]
 
 
@@ -102,6 +126,8 @@ class HplLaunch(Record, frozen=True, kw_only=True):
     progress: list[tuple[float, float]] = []
     #: Command line on the first node.
     argv: list[str] = []
+    #: What the nodes took meanwhile; null where nobody looked.
+    power: HplPower | None = None
 
 
 class PeakPart(Record, frozen=True, kw_only=True):
@@ -158,8 +184,14 @@ class HplPlan(Record, frozen=True, kw_only=True):
     libraries: dict[str, dict[str, str]] = {}
     #: BLAS library → why it is not tried.
     libraries_left_out: dict[str, str] = {}
+    #: What is run without a search; empty where the quickest setting is searched.
+    asked: list[HplProblem] = []
+    #: Whether nodes are looked at, what they take, during the launches that count.
+    measures_power: bool = False
     #: Of the whole machine; null when not given.
     price: float | None = None
+    #: The same by names: ``then``, ``today`` …
+    prices: dict[str, float] = {}
     watts: float | None = None
     peak: Peak | None = None
     #: Why the theoretical peak is unknown; empty when it is known.
@@ -201,6 +233,16 @@ class Standing(Record, frozen=True, kw_only=True):
     source: str
 
 
+class HplFigure(Record, frozen=True, kw_only=True):
+    """What came of one problem that was asked for."""
+
+    problem: HplProblem
+    #: Median over its launches, with its interval; null where none came to its end.
+    gflops: Estimate | None
+    time: Estimate | None
+    failed: int
+
+
 class HplResult(Record, frozen=True, kw_only=True):
     """The conclusion."""
 
@@ -221,6 +263,16 @@ class HplResult(Record, frozen=True, kw_only=True):
     #: Price ÷ GFLOPS and MFLOPS ÷ watts; null when they were not given.
     price_per_gflops: Estimate | None
     mflops_per_watt: Estimate | None
+    #: By the names of the prices: price ÷ GFLOPS.
+    prices_per_gflops: dict[str, Estimate] = {}
+    #: As the nodes measure it, medians over launches: of whole nodes, and of CPUs with their memory [W]; null where
+    #: they do not say it. With them MFLOPS ÷ watts.
+    node_watts: Estimate | None = None
+    cpu_watts: Estimate | None = None
+    mflops_per_node_watt: Estimate | None = None
+    mflops_per_cpu_watt: Estimate | None = None
+    #: What was asked for, the fastest first; empty where it was searched.
+    figures: list[HplFigure] = []
     model: TimeModel | None
     forecast: Forecast | None
     #: Launches of each phase, those that were cut, and those that failed.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
 from typing import Annotated
 
 from wulf.base.errors import UsageError
@@ -49,7 +51,31 @@ class HplRequest:
             least=1,
         ),
     ] = 6
+    n: Annotated[
+        int | None,
+        Option(
+            "Order of the matrix: with --nb and --grid it is run as it is, without a search.",
+            names=("--n",),
+            least=1,
+        ),
+    ] = None
+    nb: Annotated[int | None, Option("Block size, with --n and --grid.", names=("--nb",), least=1)] = None
+    grid: Annotated[str, Option("Process grid, with --n and --nb: 15x16.", metavar="PxQ")] = ""
+    dat: Annotated[
+        Path | str | None,
+        Option("Run all problems of this HPL.dat, without a search.", names=("--dat",), metavar="FILE"),
+    ] = None
     price: Annotated[float | None, Option("Price of the whole machine, in any currency.", least=0)] = None
+    prices: Annotated[
+        Sequence[str] | None,
+        Option("Several prices by names: then=2490,today=2063.", separator=",", metavar="NAME=PRICE,…"),
+    ] = None
+    measure_power: Annotated[
+        bool,
+        Option(
+            "Look every 10 s what the nodes take, where they measure it: CPUs by RAPL, whole nodes by IPMI (ipmitool)."
+        ),
+    ] = True
     watts: Annotated[float | None, Option("What the whole machine takes under load.", least=0)] = None
     blas_library: Annotated[
         str | None,
@@ -86,3 +112,34 @@ class HplRequest:
         for name, value in (("price", self.price), ("watts", self.watts), ("peak", self.peak_gflops)):
             if value == 0:
                 raise UsageError(f"--{name} 0: it must be more than 0")
+        given = {"--n": self.n, "--nb": self.nb, "--grid": self.grid or None}
+        lacking = [name for name, value in given.items() if value is None]
+        if self.dat is not None and len(lacking) < len(given):
+            raise UsageError("--dat says what is run: it takes no --n, --nb or --grid")
+        if 0 < len(lacking) < len(given):
+            raise UsageError(
+                f"a problem without a search takes --n, --nb and --grid: {', '.join(lacking)} too"
+            )
+        if (self.dat is not None or not lacking) and self.blas_library == "all":
+            raise UsageError("--blas all compares libraries in a search; name one where nothing is searched")
+        self.named_prices()
+
+    def named_prices(self) -> dict[str, float]:
+        """Return the prices by their names.
+
+        Raises
+        ------
+        UsageError
+            One is not ``NAME=PRICE``.
+        """
+        found: dict[str, float] = {}
+        for text in self.prices or ():
+            name, _, price = text.partition("=")
+            try:
+                value = float(price)
+            except ValueError:
+                value = 0.0
+            if not name.strip() or name.strip() in found or not 0 < value < float("inf"):
+                raise UsageError(f"--prices {text!r}: NAME=PRICE, each name once, more than 0: today=2063")
+            found[name.strip()] = value
+        return found

@@ -9,7 +9,16 @@ from wulf.base.records import SCHEMA_VERSION, Estimate
 from wulf.base.records.libraries import BlasRank
 from wulf.stats.core import intervals
 from wulf.tools.hpl import program, run_time, top500
-from wulf.tools.hpl.record import Forecast, HplLaunch, HplManifest, HplPlan, HplResult, HplSetting, TimeModel
+from wulf.tools.hpl.record import (
+    Forecast,
+    HplFigure,
+    HplLaunch,
+    HplManifest,
+    HplPlan,
+    HplResult,
+    HplSetting,
+    TimeModel,
+)
 
 CONFIDENCE = 0.95
 
@@ -25,7 +34,12 @@ def conclude(
     plan = manifest.plan
     confirming = [launch for launch in launches if launch.phase == "confirm"]
     right = [launch for launch in confirming if launch.status == "ok"]
+    figures = _figures(plan, confirming)
     chosen = confirming[-1] if confirming else None
+    if figures:
+        best = figures[0].problem
+        right = [launch for launch in right if (launch.n, launch.setting) == (best.n, best.setting)]
+        chosen = next((launch for launch in right), chosen)
     rates = [launch.gflops for launch in right if launch.gflops is not None]
     gflops = _median(rates, "GFLOPS")
     found = model(launches, chosen.setting) if chosen else None
@@ -42,6 +56,13 @@ def conclude(
         of_peak=_scaled(gflops, 1 / plan.peak.gflops, "ratio") if plan.peak else None,
         price_per_gflops=_inverse(gflops, plan.price, "per GFLOPS") if plan.price else None,
         mflops_per_watt=_scaled(gflops, 1000 / plan.watts, "MFLOPS/W") if plan.watts else None,
+        prices_per_gflops={
+            name: price
+            for name, value in plan.prices.items()
+            if (price := _inverse(gflops, value, "per GFLOPS")) is not None
+        },
+        **_powers(right),
+        figures=figures,
         model=found,
         forecast=run_time.forecast(found, chosen.n) if chosen and found else None,
         launches={
@@ -52,13 +73,46 @@ def conclude(
         failed=sum(launch.status == "failed" for launch in launches),
         blas=list(blas),
         library=library(plan, launches),
-        settings=_count(plan.values),
+        settings=_count(plan.values) if plan.values else len(plan.asked),
         standings=top500.standings(gflops.value) if gflops else [],
         last_list=where.name if where else None,
         last_entry_gflops=where.entry_gflops if where else None,
         unknown_lists=where.unknown if where else [],
         notes=_notes(manifest, confirming, gflops),
     )
+
+
+def _figures(plan: HplPlan, confirming: Sequence[HplLaunch]) -> list[HplFigure]:
+    """Return what came of each problem that was asked for, the fastest first."""
+    found = []
+    for problem in plan.asked:
+        own = [one for one in confirming if (one.n, one.setting) == (problem.n, problem.setting)]
+        right = [one for one in own if one.status == "ok"]
+        found.append(
+            HplFigure(
+                problem=problem,
+                gflops=_median([one.gflops for one in right if one.gflops is not None], "GFLOPS"),
+                time=_median([one.time_s for one in right if one.time_s is not None], "s"),
+                failed=sum(one.status == "failed" for one in own),
+            )
+        )
+    return sorted(found, key=lambda one: -(one.gflops.value if one.gflops else 0.0))
+
+
+def _powers(right: Sequence[HplLaunch]) -> dict[str, Estimate | None]:
+    """Return what nodes took by their own measure, and what a watt brought, over the launches that say it."""
+    found: dict[str, Estimate | None] = {}
+    for what in ("node", "cpu"):
+        known = [
+            (one.gflops, watts)
+            for one in right
+            if one.gflops is not None
+            and one.power is not None
+            and (watts := getattr(one.power, f"{what}_w")) is not None
+        ]
+        found[f"{what}_watts"] = _median([watts for _, watts in known], "W")
+        found[f"mflops_per_{what}_watt"] = _median([1000 * rate / watts for rate, watts in known], "MFLOPS/W")
+    return found
 
 
 def library(plan: HplPlan, launches: Sequence[HplLaunch]) -> str:
@@ -151,12 +205,18 @@ def _notes(manifest: HplManifest, confirming: Sequence[HplLaunch], gflops: Estim
         found.append(plan.peak_unknown)
     if plan.largest_n is None:
         found.append("the memory of the nodes is unknown: the order is limited by time alone")
-    elif confirming and confirming[-1].n < plan.largest_n:
+    elif not plan.asked and confirming and confirming[-1].n < plan.largest_n:
         found.append(
             f"the order {confirming[-1].n} is limited by time: {plan.largest_n} would fill "
             f"{100 * program.MEMORY_SHARE:.0f} % of the memory, and is faster as a rule"
         )
-    if plan.kind == "hpcc":
+    if len(plan.asked) > 1:
+        found.append(
+            f"the figure is that of the fastest of {len(plan.asked)} problems: it was chosen by these same launches"
+        )
+    if lacks := {why for one in confirming if one.power is not None for why in one.power.lacks.values()}:
+        found.append(f"what the CPUs took is not known: {', '.join(sorted(lacks))}")
+    if plan.kind == "hpcc" and not plan.asked:
         found.append(
             "HPL ran within hpcc, which makes all its other tests first at every launch: with an xhpl more settings "
             "are tried in the same time, and bad ones are cut short"

@@ -23,7 +23,7 @@ from wulf.node.fleet import site as cluster_site
 from wulf.node.fleet.begin import head, new_seed, place_of
 from wulf.node.fleet.clusters import config_of, distinct
 from wulf.stats.estimate import ranking
-from wulf.tools.hpl import finding, launching, peak, run_time
+from wulf.tools.hpl import asked, finding, launching, peak, power, run_time
 from wulf.tools.hpl import program as hpl
 from wulf.tools.hpl import result as hpl_result
 from wulf.tools.hpl.libraries import libraries_of, ranked
@@ -162,24 +162,32 @@ def _manifest(
         if request.blas_library is not None
         else ({}, {})
     )
+    largest = hpl.largest_order(memory) if memory else None
+    problems = asked.problems(request, len(nodes), cpus)
+    asked.require_room(problems, largest)
     plan = HplPlan(
         program=program,
         kind=hpl.kind_of(program),
         nodes=nodes,
         cpus=cpus,
         memory_bytes=memory,
-        largest_n=hpl.largest_order(memory) if memory else None,
+        largest_n=largest,
         time_s=request.budget_s or BUDGET_S,
         repeats=request.launches,
         seed=new_seed(request.seed),
-        values={
+        values={}
+        if problems
+        else {
             key: [_shown(value) for value in values] for key, values in hpl.space(len(nodes), cpus).items()
         },
+        asked=problems,
         mpi=request.mpi,
         env=env,
         libraries=libraries,
         libraries_left_out=left_out,
         price=request.price,
+        prices=request.named_prices(),
+        measures_power=request.measure_power,
         watts=request.watts,
         peak=found,
         peak_unknown=unknown,
@@ -285,11 +293,25 @@ class _Run:
         """Make one launch; it is stored when this returns."""
         limit = self._limit(n, limit_s) or self._longest_s(n)
         site = msgspec.structs.replace(self._site, env=self.env)
-        done = launching.launch(site, len(self.launches), phase, n, chosen, limit)
+        done = self._launched(site, phase, n, chosen, limit)
         self._writer.append(done)
         self.launches.append(done)
         self._watcher.launched(done, self.spent_s, self.left_s)
         return done
+
+    def _launched(
+        self,
+        site: launching.HplSite,
+        phase: HplPhase,
+        n: int,
+        chosen: HplSetting,
+        limit: launching.Limit | float,
+    ) -> HplLaunch:
+        if phase != "confirm" or not self.plan.measures_power:
+            return launching.launch(site, len(self.launches), phase, n, chosen, limit)
+        with power.Meter(site.transport, site.nodes) as meter:
+            done = launching.launch(site, len(self.launches), phase, n, chosen, limit)
+        return msgspec.structs.replace(done, power=meter.power())
 
     def _limit(self, n: int, limit_s: float | None) -> launching.Limit | None:
         same = [
@@ -341,6 +363,8 @@ def _carry_out(
 
 def _phases(run: _Run, watcher: Watcher) -> str:
     """Go through all phases; return how it ended."""
+    if run.plan.asked:
+        return _as_asked(run, watcher)
     watcher.stage("how long small problems take")
     small = _small_order(run)
     if len(run.plan.libraries) > 1:
@@ -354,6 +378,25 @@ def _phases(run: _Run, watcher: Watcher) -> str:
     expected = f", expected to take {forecast.time.value:.0f} s" if forecast else ""
     watcher.stage(f"{run.plan.repeats} fresh launches at N {n}{expected}: {chosen.shown}")
     return _confirm(run, n, chosen)
+
+
+def _as_asked(run: _Run, watcher: Watcher) -> str:
+    """Launch every problem that was asked for, in rounds of random order; return how it ended."""
+    problems = run.plan.asked
+    watcher.stage(f"{len(problems)} problems as asked, {run.plan.repeats} launches of each")
+    order = random.Random(run.plan.seed)  # noqa: S311 - reproducible, not secret
+    rounds = [order.sample(range(len(problems)), len(problems)) for _ in range(run.plan.repeats)]
+    todo = [problems[place] for places in rounds for place in places]
+    # Those that were made before the run went on, but for the ones that failed.
+    for launch in run.of("confirm"):
+        done = next((one for one in todo if (one.n, one.setting) == (launch.n, launch.setting)), None)
+        if done is not None:
+            todo.remove(done)
+    for number, one in enumerate(todo):
+        if number and run.left_s <= 0:
+            return "budget"
+        run.launch("confirm", one.n, one.setting, None)
+    return "complete" if run.of("confirm") else "failed"
 
 
 def _plain(run: _Run) -> HplSetting:

@@ -43,19 +43,27 @@ def build(manifest: HplManifest, launches: Sequence[HplLaunch], result: HplResul
             Section(
                 "fresh",
                 "The result",
-                known(_fresh(launches), figures.orders(launches, result)),
-                "launches that nothing was chosen by",
+                known(_asked(result), _fresh(launches), figures.orders(launches, result)),
+                "as asked, nothing was searched"
+                if manifest.plan.asked
+                else "launches that nothing was chosen by",
             ),
-            Section(
-                "search",
-                "How the search got there",
-                known(
-                    path,
-                    figures.surface(launches),
-                    _blas(result, launches),
-                    _best(launches),
-                    PageOnly((spent, failures) if failures.rows else (spent,)),
-                ),
+            *(
+                ()
+                if manifest.plan.asked
+                else (
+                    Section(
+                        "search",
+                        "How the search got there",
+                        known(
+                            path,
+                            figures.surface(launches),
+                            _blas(result, launches),
+                            _best(launches),
+                            PageOnly((spent, failures) if failures.rows else (spent,)),
+                        ),
+                    ),
+                )
             ),
             Section("peak", "Theoretical peak", (PageOnly((Notes(tuple(_peak(manifest))),)),)),
             Section("method", "Method", (PageOnly((Paragraph(_METHOD),)),)),
@@ -95,10 +103,48 @@ def _keys(result: HplResult) -> Iterator[Key]:
         yield Key("time", format_estimate(result.time), f"predicted: {expected}")
     if result.price_per_gflops is not None:
         yield Key("price", format_spread(result.price_per_gflops), "")
+    for named, price in result.prices_per_gflops.items():
+        yield Key(f"price, {name(named)}", format_spread(price), "")
     if result.mflops_per_watt is not None:
-        yield Key("efficiency", format_spread(result.mflops_per_watt), "")
+        yield Key("efficiency", format_spread(result.mflops_per_watt), "by the watts that were given")
+    yield from _measured_power(result)
     if result.residual is not None:
         yield Key("largest residual", f"{result.residual:.3g}", "right below 16")
+
+
+def _measured_power(result: HplResult) -> Iterator[Key]:
+    """Say what the nodes took by their own measure."""
+    for what, watts, efficiency in (
+        ("whole nodes (IPMI)", result.node_watts, result.mflops_per_node_watt),
+        ("CPUs and memory (RAPL)", result.cpu_watts, result.mflops_per_cpu_watt),
+    ):
+        if watts is not None and efficiency is not None:
+            yield Key(f"efficiency, {what}", format_spread(efficiency), f"measured: {format_spread(watts)}")
+
+
+def _asked(result: HplResult) -> Table | None:
+    """Return the problems that were asked for."""
+    if len(result.figures) < 2:
+        return None
+    return Table(
+        title="Problems as asked, the fastest first",
+        columns=(
+            Column("problem", whole=True),
+            Column("rate", numeric=True),
+            Column("time", numeric=True),
+            Column("failed", numeric=True),
+        ),
+        rows=tuple(
+            (
+                Item(one.problem.shown),
+                estimate_item(one.gflops, "none came to its end"),
+                estimate_item(one.time, "–"),
+                Item(str(one.failed), one.failed, "error" if one.failed else ""),
+            )
+            for one in result.figures
+        ),
+        note="Medians over the launches of each, in rounds of random order.",
+    )
 
 
 def _points(manifest: HplManifest, result: HplResult) -> Iterator[str]:

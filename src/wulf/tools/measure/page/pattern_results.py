@@ -55,8 +55,11 @@ def _lede(pattern: EmulatedPattern, found: Emulated) -> str:
 
 
 def _passes(pattern: EmulatedPattern) -> str:
+    by = {"messages": "", "memory": "; ranks of a node send through memory that they share"}.get(
+        pattern.method, f"; ranks send through a file in {printable(pattern.directory, 60)}"
+    )
     before = count(pattern.warm_ups, "pass") + " to warm up and " if pattern.warm_ups else ""
-    return f"{before}{count(pattern.passes, 'pass')} that {'count' if pattern.passes > 1 else 'counts'}"
+    return f"{before}{count(pattern.passes, 'pass')} that {'count' if pattern.passes > 1 else 'counts'}{by}"
 
 
 def _lines(pattern: EmulatedPattern, found: Emulated) -> Iterator[str]:
