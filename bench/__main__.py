@@ -34,6 +34,7 @@ NAMES = (
     "guard-cost",
     "scheduling",
     "confusion",
+    "paths",
     "matrix-scale",
     "ops-cost",
     "collectives-spread",

@@ -33,7 +33,7 @@ static const struct option OPTIONS[] = {
     {"--help", KIND_FLAG, BOTH, AT(help), 0, 0, "print this"},
     {"--server", KIND_FLAG, PROGRAM_NET, AT(server), 0, 0, "answer one client, then end"},
     {"--bind", KIND_TEXT, PROGRAM_NET, AT(bind), 0, 0, "server: address to listen at (127.0.0.1)"},
-    {"--port", KIND_NUMBER, PROGRAM_NET, AT(port), 0, 65535, "server: port (0: any free one)"},
+    {"--port", KIND_NUMBER, PROGRAM_NET, AT(port), 0, 65535, "server: port (0: any free one); client: source port of the first of many flows"},
     {"--connect", KIND_TEXT, PROGRAM_NET, AT(connect), 0, 0, "ADDRESS:PORT of the server"},
     {"--op", KIND_TEXT, BOTH, AT(op), 0, 0, "operation, one of --list, or OPERATION:NUMBER"},
     {"--label", KIND_TEXT, BOTH, AT(label), 0, 0, "what to call it in the output (as --op says)"},

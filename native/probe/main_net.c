@@ -8,6 +8,7 @@
 #include "probe/launch.h"
 #include "probe/net/link.h"
 #include "probe/net/socket.h"
+#include "probe/net/trace.h"
 
 static const char PROGRAM[] = "wulf-probe-net";
 enum {
@@ -89,6 +90,8 @@ static int measure(const struct arguments *arguments, struct failure *failure) {
 }
 
 int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], TRACE_WORD) == 0)
+        return trace_main(argc - 1, argv + 1);
     static struct arguments arguments;
     int exit_code = 0;
     if (launch_begin(&arguments, PROGRAM_NET, argc, argv, &exit_code) != 0)

@@ -44,6 +44,11 @@ KEYS = {
         *("histogram", "batch_medians_ns", "warmup_medians_ns", "warmup_settled", "lost", "warmup_lost"),
         *("corrupt", "batch_at_us"),
     },
+    "flows": {
+        *("type", "op", "size", "visit", "port", "ports", "sent", "answered", "arrived", "late", "again"),
+        "medians_ns",
+    },
+    "trace": {"type", "protocol", "from_port", "to_port", "hops", "reached"},
     "reference": {"type", "medians_ns", "at_us"},
     "error": {"type", "code", "peer", "message"},
     "end": {"type", "elapsed_s"},
@@ -70,6 +75,9 @@ def lines_of(output: bytes) -> list[Line]:
         assert said_keys in (KEYS[kind], KEYS[kind] | OF_COLLECTIVES if kind == "cell" else None), raw
         assert not about & set(line) or kind in ("cell", "reference"), raw
         said = parse.message(raw)
+        if kind in ("flows", "trace"):  # read by `wulf.node.probe.flows`
+            result.append(line)
+            continue
         assert said is not None, raw
         if isinstance(said, parse.CellLine):
             place = ("near", "far", "near2", "far2")[: len(said.exit_medians_ns) or None]

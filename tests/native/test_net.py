@@ -234,3 +234,42 @@ def test_says_meanwhile_what_a_stream_has_moved(net_probe: Path) -> None:
         if before["visits_done"] > 0:
             visits = after["visits_done"] - before["visits_done"]
             assert after["moved_bytes"] - before["moved_bytes"] == visits * visit
+
+
+@pytest.mark.parametrize("op", ["udp_flows", "tcp_flows"])
+def test_tells_what_each_flow_meets(net_probe: Path, op: str) -> None:
+    with server(net_probe) as (_, port):
+        lines = run(client(net_probe, port, f"{op}:6", "64,4000", *SHORT))
+    assert list(cells(lines)) == [64, 4000]
+    visits = [line for line in lines if line["type"] == "flows"]
+    assert len(visits) >= 2 * 3
+    for visit in visits:
+        assert len(set(visit["ports"])) == len(visit["ports"]) == 6
+        assert visit["port"] not in visit["ports"]
+        assert visit["sent"] == visit["answered"] == visit["arrived"]
+        assert all(median > 0 for median in visit["medians_ns"])
+    # The same flows each time, and in the next launch: what one of them meets can be seen again.
+    assert len({tuple(visit["ports"]) for visit in visits}) == 1
+
+
+def test_a_flow_has_the_port_that_is_asked_for(net_probe: Path) -> None:
+    with server(net_probe) as (_, port):
+        lines = run(client(net_probe, port, "udp_flows:1", "64", "--port", "29876", *SHORT))
+    assert {tuple(line["ports"]) for line in lines if line["type"] == "flows"} == {(29876,)}
+
+
+@pytest.mark.parametrize("protocol", [[], ["--tcp"]])
+def test_a_way_without_switches_has_none(net_probe: Path, protocol: list[str]) -> None:
+    here = ["--bind", "127.0.0.1", "--to", "127.0.0.1", "--flows", "29001:29101,29002:29101"]
+    said = run([net_probe, "--trace", *here, *protocol])
+    traces = [line for line in said if line["type"] == "trace"]
+    assert [(line["from_port"], line["hops"]) for line in traces] == [(29001, []), (29002, [])]
+    assert all(line["reached"] for line in traces)
+
+
+@pytest.mark.parametrize("flows", ["", "1", "0:5", "5:70000", "1:2,", "a:b", "1:2;3:4"])
+def test_a_trace_refuses_what_are_no_ports(net_probe: Path, flows: str) -> None:
+    argv = [net_probe, "--trace", "--bind", "127.0.0.1", "--to", "127.0.0.1", "--flows", flows]
+    done = subprocess.run(argv, capture_output=True, check=False, timeout=TIMEOUT_S)
+    assert done.returncode == 2
+    assert b"--flows" in done.stderr

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.unit import (
+    paths_fixture,
     predict_fixture,
     report_fixture,
     study_fixture,
@@ -267,6 +268,7 @@ SUBJECTS: dict[str, tuple[Sample, ...]] = {
         report_fixture.empty,
     ),
     "wulf.tools.mend.page.build": (lambda: (mending(),), lambda: (Mending(findings=[], refused=[]),)),
+    "wulf.tools.paths.page.view.build": (lambda: (paths_fixture.bad(),), lambda: (paths_fixture.nothing(),)),
     "wulf.tools.predict.page.view.build": (
         lambda: (predict_fixture.prediction(),),
         lambda: (predict_fixture.prediction(predict_fixture.contention()),),

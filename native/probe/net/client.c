@@ -87,6 +87,7 @@ int net_join(const struct arguments *arguments, const char token[TOKEN_MAX], str
     const char *name = arguments->peer_name != NULL ? arguments->peer_name : arguments->connect;
     *link = (struct net_link){.tcp = -1, .udp = -1};
     link->datagram_timeout_ns = arguments->datagram_timeout_us * 1000U;
+    link->first_port = (uint16_t)arguments->port;
     snprintf(link->peer, sizeof link->peer, "%s", name);
     struct addrinfo *addresses = NULL;
     if (getrandom(&link->tag, sizeof link->tag, 0) != (ssize_t)sizeof link->tag)

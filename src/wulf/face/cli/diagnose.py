@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from wulf.base.errors import EXIT_FINDINGS
+from wulf.base.errors import EXIT_FINDINGS, UsageError
 from wulf.base.request import JsonField, Option
 from wulf.face.cli.declared import flat
 from wulf.face.cli.measure_progress import MeasureProgress
@@ -22,12 +22,19 @@ from wulf.tools.diagnose.request import MARGIN, DiagnoseRequest
 class Shown:
     """How it is shown."""
 
+    paths: Annotated[
+        bool,
+        Option("Judge the paths below pairs instead, as 'wulf diagnose paths' does, which has more options."),
+    ] = False
     junit: Annotated[Path | None, Option("Write JUnit XML to this file too.", metavar="FILE")] = None
     json: JsonField = False
 
 
 @flat
 def command(request: DiagnoseRequest, shown: Shown) -> None:
+    if shown.paths:
+        _paths(request, shown)
+        return
     from wulf.base import store
     from wulf.page.sections import diagnosis as report
     from wulf.page.terminal import print_page
@@ -48,3 +55,21 @@ def command(request: DiagnoseRequest, shown: Shown) -> None:
         console().print(f"all figures: wulf report {loaded.path}", markup=False, soft_wrap=True)
     if not whole or not found.fine or (found.gate is not None and not found.gate.holds):
         raise typer.Exit(EXIT_FINDINGS)
+
+
+def _paths(request: DiagnoseRequest, shown: Shown) -> None:
+    """Do what 'wulf diagnose paths' does with the options that both have."""
+    from wulf.base.tool import tools
+    from wulf.face.cli.progress import Display
+    from wulf.face.cli.tool import Shown as Form
+    from wulf.face.cli.tool import show_record
+
+    if request.run is not None or request.baseline is not None or shown.junit is not None:
+        raise UsageError("--paths measures anew: it takes no run, no --baseline and no --junit")
+    tool = tools()["diagnose paths"]
+    asked = tool.part(tool.request)(request.cluster, nodes=request.nodes, budget_s=request.budget_s)
+    with Display() as progress:
+        found = tool.part(tool.work)(asked, progress)
+    show_record(found, tool.part(tool.page)(found), Form(json=shown.json))
+    if code := tool.part(tool.exit_code)(found):
+        raise typer.Exit(code)

@@ -16,14 +16,15 @@ from pathlib import Path
 from wulf.base.errors import LabError
 from wulf.node.lab import fabric_faults, system
 from wulf.node.lab.fabric_faults import Fault
-from wulf.node.lab.topology import SWITCH, Fabric, Topology, bridge_of, link_address
+from wulf.node.lab.topology import SWITCH, Fabric, Topology, bridge_of, link_address, switch_address
 
-#: What every switch is set to: it forwards, spreads flows by ports, and answers each packet whose time to live is over
-#: with the address at which that came in, as switches do.
+#: What every switch is set to: it forwards, spreads flows by ports, and answers each packet whose time to live is over.
 _SWITCH = {
     "net.ipv4.ip_forward": 1,
-    "net.ipv4.fib_multipath_hash_policy": 1,
-    "net.ipv4.icmp_errors_use_inbound_ifaddr": 1,
+    # Its own hash of addresses, protocol and ports: by policy 1 it would take the random one of the sender's socket,
+    # which in one kernel comes with the packet.
+    "net.ipv4.fib_multipath_hash_fields": 0x37,
+    "net.ipv4.fib_multipath_hash_policy": 3,
     "net.ipv4.icmp_ratelimit": 0,
     "net.ipv4.conf.all.rp_filter": 0,
     "net.ipv4.conf.default.rp_filter": 0,
@@ -48,6 +49,7 @@ def make(namespace: str, layout: Topology) -> None:
         words = [f"{name}={value}" for name, value in _SWITCH.items()]
         _inside(namespace, switch, ["sysctl", "-q", "-w", *words])
         _inside(namespace, switch, ["ip", "link", "set", "lo", "up"])
+        _inside(namespace, switch, ["ip", "address", "add", f"{switch_address(switch)}/32", "dev", "lo"])
     for leaf in range(1, fabric.leaves + 1):
         _make_leaf(namespace, leaf)
     for leaf, spine in itertools.product(range(1, fabric.leaves + 1), range(1, fabric.spines + 1)):
@@ -67,6 +69,8 @@ def _make_leaf(namespace: str, leaf: int) -> None:
     system.run(["ip", "-n", namespace, "link", "set", outer, "master", bridge, "up"])
     _inside(namespace, f"leaf{leaf}", ["ip", "address", "add", f"{subnet + 254}/24", "dev", "nodes"])
     _inside(namespace, f"leaf{leaf}", ["ip", "link", "set", "nodes", "up"])
+    own = ["src", str(switch_address(f"leaf{leaf}"))]
+    _inside(namespace, f"leaf{leaf}", ["ip", "route", "replace", f"{subnet}/24", "dev", "nodes", *own])
 
 
 def _connect(namespace: str, leaf: int, spine: int, mtu: int | None) -> None:
@@ -90,11 +94,13 @@ def _route_to(leaf: int, spine: int, device: str = "") -> list[str]:
     """Return the command that sets a spine's route to the nodes of a leaf."""
     subnet = f"{SWITCH.network_address + 256 * leaf}/24"
     via = str(link_address(leaf, spine, f"leaf{leaf}"))
-    return ["ip", "route", "replace", subnet, "via", via, "dev", device or f"leaf{leaf}"]
+    own = str(switch_address(f"spine{spine}"))
+    return ["ip", "route", "replace", subnet, "via", via, "dev", device or f"leaf{leaf}", "src", own]
 
 
 def _spread(namespace: str, leaf: int, fabric: Fabric) -> None:
     """Give a leaf a route to every other one by way of every spine."""
+    own = str(switch_address(f"leaf{leaf}"))
     for other in range(1, fabric.leaves + 1):
         if other == leaf:
             continue
@@ -103,7 +109,7 @@ def _spread(namespace: str, leaf: int, fabric: Fabric) -> None:
             for spine in range(1, fabric.spines + 1)
         ]
         subnet = f"{SWITCH.network_address + 256 * other}/24"
-        _inside(namespace, f"leaf{leaf}", ["ip", "route", "add", subnet, *itertools.chain(*hops)])
+        _inside(namespace, f"leaf{leaf}", ["ip", "route", "add", subnet, "src", own, *itertools.chain(*hops)])
 
 
 def _inside(namespace: str, switch: str, argv: Sequence[str]) -> str:

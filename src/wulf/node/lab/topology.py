@@ -26,6 +26,8 @@ MAX_NODES = 64
 _FABRIC = re.compile(r"leaf-spine:([0-9]{1,3})x([0-9]{1,3})")
 #: Of a kind; a leaf's nodes have a network of their own, and from this third byte on addresses are those of the links.
 MOST_SWITCHES, _LEAF_PREFIX, _LINKS = 16, 24, 128
+#: Third byte of the switches' own addresses, and what those of spines have more than those of leaves.
+_SWITCHES, _SPINES = 127, 100
 _RATE = re.compile(r"[1-9][0-9]*(\.[0-9]+)?(k|m|g)bit")
 _DELAY = re.compile(r"[0-9]+(\.[0-9]+)?(us|ms|s)")
 _LINK = re.compile(r"(?P<node>[A-Za-z0-9]+):(?P<options>.+)")
@@ -296,12 +298,15 @@ def hosts_file(topology: Topology) -> str:
 
 
 def _switch_names(fabric: Fabric | None) -> Iterator[str]:
-    """Yield a line for each address of a switch, as a site's name service has them."""
-    for leaf in range(1, fabric.leaves + 1) if fabric else ():
-        yield f"{SWITCH[256 * leaf + 254]} leaf{leaf}"
-        for spine in range(1, fabric.spines + 1) if fabric else ():
-            yield f"{link_address(leaf, spine, 'spine')} spine{spine}-leaf{leaf}"
-            yield f"{link_address(leaf, spine, 'leaf')} leaf{leaf}-spine{spine}"
+    """Yield a line for each switch, as a site's name service has them."""
+    for switch in fabric.switches() if fabric else ():
+        yield f"{switch_address(switch)} {switch}"
+
+
+def switch_address(switch: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """Address of a switch itself, with which it answers."""
+    number = int(re.sub(r"\D", "", switch))
+    return SWITCH[256 * _SWITCHES + number + (_SPINES if switch.startswith("spine") else 0)]
 
 
 def known_hosts(topology: Topology, public_key: str) -> str:

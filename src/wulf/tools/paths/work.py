@@ -1,0 +1,265 @@
+"""Measure many flows between nodes, ask which way they take, and judge them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import msgspec
+
+from wulf.base import rounds
+from wulf.base.contracts import Transport
+from wulf.base.errors import ProbeError, TransportError, UsageError
+from wulf.base.records import SCHEMA_VERSION, NodeRecord
+from wulf.base.records.base import Pair
+from wulf.base.records.flows import FlowSeen, Protocol
+from wulf.base.text import in_command, printable
+from wulf.base.tool import Progress
+from wulf.node.cluster import inventory
+from wulf.node.fleet import allocation, site
+from wulf.node.fleet.clusters import config_of
+from wulf.node.probe import flows
+from wulf.node.probe.flows import Asked
+from wulf.node.probe.start import Site
+from wulf.tools.paths import judging
+from wulf.tools.paths.record import Culprit, Paths, Reproduction, Switch, Way
+from wulf.tools.paths.request import PathsRequest
+
+#: Requests [B], and how often each kind of message is measured.
+REQUEST_BYTES, SWEEPS, STREAM_SWEEPS = 64, 6, 4
+#: Parts of the time of a pair: requests over UDP and TCP, streams in each direction.
+SHARES = (0.25, 0.15, 0.3, 0.3)
+#: Warming up takes as long as so many visits; and a visit lasts so long at most and at least [s].
+WARM_UP, LONGEST_S, SHORTEST_S = 5, 2.0, 0.02
+#: Share of the time for all pairs; the rest is for those with flows that are worse for no known reason.
+FIRST = 0.75
+NAME_WITHIN_S = 10.0
+#: Members of a bond by which ports choose.
+_BY_PORTS = ("layer3+4", "encap3+4", "vlan+srcmac")
+_SERVER_PORT = 18400
+
+
+@dataclass
+class _Taken:
+    """What has been measured so far."""
+
+    seen: list[FlowSeen] = field(default_factory=list)
+    missing: dict[str, str] = field(default_factory=dict)
+
+
+def find(request: PathsRequest, say: Progress) -> Paths:
+    """Measure and judge the paths between nodes.
+
+    Raises
+    ------
+    UsageError
+        There are fewer than two nodes.
+    TransportError
+        No pair of nodes answers.
+    """
+    config = config_of(request.cluster)
+    nodes = config.select(request.nodes)
+    if len(nodes) < 2 or config.transport == "local":
+        raise UsageError("paths are between nodes: it takes two of them")
+    tools = site.toolbox(["udp_flows", "tcp_flows"], None, say)
+    with site.connect(config, nodes, say) as (transport, records):
+        pairs, lost = site.measurable(inventory.pairs("all", nodes), records)
+        ready = site.ready(config, transport, records, tools, say)
+        taken = _Taken(missing={"–".join(pair): "a node does not answer" for pair in lost})
+        budget_s = allocation.capped(request.budget_s, say.note)
+        _measure_all(request, ready.where, pairs, budget_s * FIRST, taken, say)
+        suspected = judging.unexplained(judging.judge(taken.seen))
+        again = _Taken()
+        if suspected:
+            both = {frozenset(pair): pair for pair in pairs}
+            once_more = list(dict.fromkeys(both[frozenset(pair)] for pair in suspected))
+            say.note(f"once more: {len(once_more)} pairs with flows that are worse for no known reason")
+            _measure_all(request, ready.where, once_more, budget_s * (1 - FIRST), again, say)
+            taken.missing |= again.missing
+        verdict = judging.judge(taken.seen, again.seen)
+        found = _judged(nodes, pairs, taken, verdict, (ready.where, records))
+        return _named(found, transport)
+
+
+def _measure_all(
+    request: PathsRequest, where: Site, pairs: Sequence[Pair], budget_s: float, taken: _Taken, say: Progress
+) -> None:
+    """Measure all pairs, those without a common node at the same time unless nodes share a CPU."""
+    able = [pair for pair in pairs if set(pair) <= where.net_probes.keys()]
+    for pair in pairs:
+        if pair not in able:
+            taken.missing["–".join(pair)] = "the probe does not run on a node"
+    shared = where.shares_cpu(*dict.fromkeys(node for pair in able for node in pair))
+    groups = [[place] for place in range(len(able))] if shared else rounds.disjoint(able)
+    begin = time.monotonic()
+    for number, group in enumerate(groups):
+        left_s = budget_s - (time.monotonic() - begin)
+        if left_s <= 0:
+            for place in group:
+                taken.missing["–".join(able[place])] = (
+                    "the time was over: a larger --budget measures all pairs"
+                )
+            continue
+        each_s = left_s / (len(groups) - number)
+        say(f"flows of {len(able)} pairs: {number + 1} of {len(groups)}")
+        with ThreadPoolExecutor(max_workers=len(group)) as pool:
+            work = [pool.submit(_measure_pair, request, where, able[place], each_s) for place in group]
+            for place, one in zip(group, work, strict=True):
+                try:
+                    taken.seen += one.result()
+                except (ProbeError, TransportError) as error:
+                    taken.missing["–".join(able[place])] = printable(str(error), 300)
+
+
+def _measure_pair(request: PathsRequest, where: Site, pair: Pair, each_s: float) -> list[FlowSeen]:
+    """Measure the flows of a pair, with their ways there and back."""
+    back = pair[1], pair[0]
+    kinds: tuple[tuple[Pair, Protocol, int, int], ...] = (
+        (pair, "udp", REQUEST_BYTES, SWEEPS),
+        (pair, "tcp", REQUEST_BYTES, SWEEPS),
+        (pair, "tcp", request.stream_bytes, STREAM_SWEEPS),
+        (back, "tcp", request.stream_bytes, STREAM_SWEEPS),
+    )
+    found: list[FlowSeen] = []
+    for (between, protocol, size, sweeps), share in zip(kinds, SHARES, strict=True):
+        visit_s = min(max(each_s * share / (sweeps + WARM_UP), SHORTEST_S), LONGEST_S)
+        asked = Asked(
+            protocol=protocol,
+            sizes_bytes=[size],
+            flows=request.flows,
+            sweeps=sweeps,
+            visit_us=round(visit_s * 1e6),
+        )
+        found += flows.measure(where, between, asked, each_s * 10)
+    return list(_with_ways(where, found))
+
+
+def _with_ways(where: Site, found: Sequence[FlowSeen]) -> Iterator[FlowSeen]:
+    """Yield flows with their ways: each way is asked once, from the node that sends on it."""
+    asked: dict[tuple[Pair, Protocol], dict[tuple[int, int], None]] = {}
+    for flow in found:
+        back = flow.nodes[1], flow.nodes[0]
+        asked.setdefault((flow.nodes, flow.protocol), {})[flow.port, flow.to_port] = None
+        asked.setdefault((back, flow.protocol), {})[flow.to_port, flow.port] = None
+    known = {key: flows.ways(where, *key, list(ports)) for key, ports in asked.items()}
+    for flow in found:
+        back = flow.nodes[1], flow.nodes[0]
+        yield msgspec.structs.replace(
+            flow,
+            out=known[flow.nodes, flow.protocol].get((flow.port, flow.to_port), []),
+            back=known[back, flow.protocol].get((flow.to_port, flow.port), []),
+        )
+
+
+def _judged(
+    nodes: list[str],
+    pairs: Sequence[Pair],
+    taken: _Taken,
+    verdict: judging.Verdict,
+    around: tuple[Site, Sequence[NodeRecord]],
+) -> Paths:
+    where, records = around
+    measured = {flow.nodes for flow in taken.seen}
+    found = Paths(
+        schema_version=SCHEMA_VERSION,
+        nodes=nodes,
+        pairs=[pair for pair in pairs if pair in measured],
+        missing=taken.missing,
+        spread=judging.spread(taken.seen, verdict.culprits),
+        remarks=list(_remarks(records)),
+        switches=[
+            Switch(address=address, name=address, hop=hop) for address, hop in switches(taken.seen).items()
+        ],
+        culprits=verdict.culprits,
+        sights=verdict.sights,
+        mpi=judging.exposure(taken.seen, verdict.culprits),
+        seen=taken.seen,
+        addresses={node: where.addresses.get(node, node) for node in nodes},
+        probes=where.net_probes,
+    )
+    shown = [
+        msgspec.structs.replace(culprit, reproduction=_reproduction(found, culprit))
+        for culprit in found.culprits
+    ]
+    return msgspec.structs.replace(found, culprits=shown)
+
+
+def switches(seen: Sequence[FlowSeen]) -> dict[str, int]:
+    """Return the switches that have answered: address → how far from the nearest node, the first being 1."""
+    found: dict[str, int] = {}
+    for flow in seen:
+        for hops in (flow.out, flow.back):
+            for place, hop in enumerate(hops):
+                if hop is not None:
+                    near = min(place, len(hops) - 1 - place) + 1
+                    found[hop] = min(near, found.get(hop, near))
+    return dict(sorted(found.items(), key=lambda one: (one[1], one[0])))
+
+
+def _remarks(records: Sequence[NodeRecord]) -> Iterator[str]:
+    """Yield why ports do not lead over all paths."""
+    for record in records:
+        hashed = record.facts.get("nic.bond_hash")
+        if hashed is not None and hashed not in _BY_PORTS:
+            yield (
+                f"{record.node}: its bond chooses a member by {printable(str(hashed), 40)}, not by ports: what it "
+                "sends to one node takes one member, and a sick one does not show here"
+            )
+
+
+def _reproduction(found: Paths, culprit: Culprit) -> Reproduction | None:
+    """Return a flow that shows it: the worst one of the metric that is clearest."""
+    metric = min(culprit.effects, key=lambda effect: effect.p_value).metric
+    bad, well = judging.examples(found.seen, culprit, metric)
+    if bad is None:
+        return None
+    near, far = (in_command(found.addresses[node], "ADDRESS") for node in bad.nodes)
+    probes = [in_command(found.probes.get(node, ""), "wulf-probe-net") for node in bad.nodes]
+    size = bad.size_bytes
+    udp = bad.protocol == "udp"
+    return Reproduction(
+        nodes=bad.nodes,
+        protocol=bad.protocol,
+        port=bad.port,
+        to_port=bad.to_port,
+        well_port=well.port if well is not None else None,
+        probe=[
+            f"{probes[1]} --server --bind {far} --port {_SERVER_PORT}",
+            f"{probes[0]} --connect {far}:{_SERVER_PORT} --op {bad.protocol}_flows:1 --sizes {size} --port {bad.port}",
+        ],
+        plain=[
+            f"iperf3 --server --bind {far} --port {bad.to_port}",
+            f"iperf3 --client {far} --bind {near} --port {bad.to_port} --cport {bad.port}"
+            + (" --udp --bitrate 100M" if udp else ""),
+        ],
+    )
+
+
+def _named(found: Paths, transport: Transport) -> Paths:
+    """Return the same with the names that the nodes' name service has for switches."""
+    addresses = [switch.address for switch in found.switches]
+    if not addresses:
+        return found
+    near = found.nodes[0]
+    answer = transport.run(["getent", "hosts", *addresses], [near], timeout_s=NAME_WITHIN_S)[near]
+    names = _names(answer.stdout.decode(errors="replace")) if answer.status in ("ok", "exit") else {}
+    call: Callable[[Way], Way] = lambda way: msgspec.structs.replace(  # noqa: E731 - used right below
+        way, names=[names.get(hop, hop) for hop in way.hops]
+    )
+    return msgspec.structs.replace(
+        found,
+        switches=[
+            msgspec.structs.replace(one, name=names.get(one.address, one.address)) for one in found.switches
+        ],
+        culprits=[
+            msgspec.structs.replace(culprit, ways=[call(way) for way in culprit.ways])
+            for culprit in found.culprits
+        ],
+    )
+
+
+def _names(said: str) -> Mapping[str, str]:
+    lines = [line.split() for line in said.splitlines()]
+    return {words[0]: printable(words[1], 64) for words in lines if len(words) > 1}
