@@ -29,6 +29,7 @@ NAMES = (
     "tune-sharp",
     "tune-lab",
     "tune-live",
+    "rollout",
     "faults",
     "journal-growth",
     "guard-cost",

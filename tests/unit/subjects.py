@@ -11,7 +11,7 @@ import pkgutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tests.unit import (
     paths_fixture,
@@ -36,6 +36,16 @@ from wulf.base.trace.writer import write_container
 from wulf.page.blocks import Page
 from wulf.tools.hpcc.record import HpccDifference, HpccFigure, HpccResult
 from wulf.tools.hpl import session as linpack
+from wulf.tools.rollout.record import (
+    CheckRun,
+    Hardware,
+    NodeState,
+    RolledFigure,
+    RolledNode,
+    Rollout,
+    RolloutPlan,
+    RolloutStep,
+)
 from wulf.tools.study.record import KnownStudy, Study
 
 Sample = Callable[[], Sequence[Any]]
@@ -238,6 +248,86 @@ def watch() -> tuple[WatchReport, list[WatchRun], list[WatchedSeries]]:
     return report, runs, series
 
 
+def rolled(status: Literal["complete", "halted"]) -> Rollout:
+    def node(number: int, state: NodeState, reason: str, ratio: float, step: int | None) -> RolledNode:
+        figures = [
+            RolledFigure(metric=f"mpi_pingpong {size} mean", ratio=estimate(ratio, "ratio"), harmless=900.0)
+            for size in ("64 B", "1 MiB")
+        ]
+        return RolledNode(
+            node=f"node{number:02}",
+            state=state,
+            reason=reason,
+            hardware="A",
+            step=step,
+            change="20261126T101500-0a1b2c" if state == "kept" else "",
+            figures=figures if step else [],
+        )
+
+    nodes = [
+        *(node(number, "kept", "", 0.88 + number / 1000, 1 + number // 5) for number in range(1, 14)),
+        node(14, "harmed", "mpi_pingpong 1 MiB mean +31 % (27 to 36)", 1.31, 3),
+        node(15, "cannot tell", "it is not shown that it costs less than 5 %, after 60 rounds", 1.02, 3),
+        node(16, "silent", "node16: no route to host", 1.0, None),
+        node(17, "busy", "Slurm says allocated", 1.0, None),
+        node(18, "other hardware", "it was not tested on such nodes", 1.0, None),
+    ]
+    halted = "node16 did not answer while the change was tried there" if status == "halted" else ""
+    steps = [
+        RolloutStep(
+            number=number,
+            nodes=[one.node for one in nodes if one.step == number],
+            pairs=[("node01", "node02")],
+            rounds=11,
+            started_at="2026-11-26T10:15:00+00:00",
+            duration_s=131.0,
+            state="halted" if halted and number == 3 else "done",
+            halted=halted if number == 3 else "",
+            outcomes=[one for one in nodes if one.step == number],
+            checks=[CheckRun(changed=True, passed=True, run_time_s=3.1)],
+            notes=["nic.ring_rx: asked for 4000, the driver made 4096 of it on node02"]
+            if number == 1
+            else [],
+        )
+        for number in (1, 2, 3)
+    ]
+    kinds = [
+        Hardware(
+            name="A",
+            nodes=[one.node for one in nodes[:17]],
+            facts={"nic.firmware": "1.2"},
+            tried=True,
+            figures=nodes[0].figures,
+        ),
+        Hardware(name="B", nodes=["node18"], facts={"nic.firmware": "1.3"}, tried=False),
+    ]
+    plan = RolloutPlan(
+        settings={"nic.rx_usecs": "0"},
+        source="runs/tuned",
+        canary=4,
+        growth=3.0,
+        margin=0.05,
+        tolerate=0.5,
+        rounds=60,
+        missed=0.01,
+        false_alarm=0.002,
+        loss=0.002,
+        check="/opt/site/check.sh",
+        seed=1,
+    )
+    return Rollout(
+        schema_version=SCHEMA_VERSION,
+        run_id="roll-1",
+        status=status,
+        reason=halted,
+        plan=plan,
+        hardware=kinds,
+        nodes=nodes,
+        steps=steps,
+        changes=["20261126T101500-0a1b2c"],
+    )
+
+
 def trace() -> Record:
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / "a.wtrace"
@@ -273,6 +363,7 @@ SUBJECTS: dict[str, tuple[Sample, ...]] = {
         lambda: (predict_fixture.prediction(),),
         lambda: (predict_fixture.prediction(predict_fixture.contention()),),
     ),
+    "wulf.tools.rollout.page.build": (lambda: (rolled("complete"),), lambda: (rolled("halted"),)),
     "wulf.tools.study.page.build": (
         lambda: (study_fixture.done(),),
         lambda: (study_fixture.failing(),),

@@ -12,7 +12,18 @@ from wulf.base.errors import UsageError
 from wulf.base.records import SCHEMA_VERSION, command_operation
 from wulf.base.units import parse_size
 
-Kind = Literal["manifest", "record", "tuning", "trial", "hpl", "hpl launch", "study", "study trial"]
+Kind = Literal[
+    "manifest",
+    "record",
+    "tuning",
+    "trial",
+    "hpl",
+    "hpl launch",
+    "study",
+    "study trial",
+    "rollout",
+    "rollout step",
+]
 Raw = dict[str, Any]
 
 #: Quantity of a version 1 operation → what version 2 says of it.

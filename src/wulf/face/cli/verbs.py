@@ -235,10 +235,14 @@ def _ordered(top: str, within: Mapping[str, Verb]) -> Mapping[str, Verb]:
 #: Heading → verbs.
 HEADINGS = _with_tools(_WRITTEN)
 VERBS: Mapping[str, Verb] = {name: verb for verbs in HEADINGS.values() for name, verb in verbs.items()}
-#: Verbs that the list at the top does not have: one that Slurm's tasks give, and a short form of one within another.
-HIDDEN = {"replay-piece": _verb("replay_piece", ""), "study": VERBS["bench"].within["study"]}
+#: Verbs that the list at the top does not have: one that Slurm's tasks give, and short forms of verbs within another.
+HIDDEN = {
+    "replay-piece": _verb("replay_piece", ""),
+    "study": VERBS["bench"].within["study"],
+    "rollout": VERBS["settings"].within["rollout"],
+}
 #: Short form → the verb that it is, whose defaults it has.
-SHORT = {"study": ("bench", "study")}
+SHORT = {"study": ("bench", "study"), "rollout": ("settings", "rollout")}
 #: What verbs were called in versions before 0.2.
 MOVED = {
     "analyze": "report",

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from wulf.base.store.history import History
     from wulf.face.logged import Logged
     from wulf.node.cluster.inventory import ClusterConfig
-    from wulf.tools.watch import environment, idle, installing
+    from wulf.node.fleet import holding
+    from wulf.tools.watch import environment, installing
     from wulf.tools.watch.timer.times import Window
 
 BUDGET = "5m"
@@ -469,8 +470,8 @@ def _require_places(files: Sequence[Path | None]) -> None:
             raise UsageError(f"{file}: there is no directory {file.absolute().parent} that can be written to")
 
 
-def _scheduler(text: str) -> idle.Scheduler:
-    known: tuple[idle.Scheduler, ...] = ("auto", "slurm", "none")
+def _scheduler(text: str) -> holding.Scheduler:
+    known: tuple[holding.Scheduler, ...] = ("auto", "slurm", "none")
     found = next((one for one in known if one == text), None)
     if found is None:
         raise UsageError(f"--scheduler: there is no '{printable(text, 40)}'; there are: {', '.join(known)}")

@@ -192,19 +192,30 @@ class TrialRunner:
                     gathered.take(self._run(workload, part, places, seed, env), figures)
         return gathered.reading()
 
-    def _renew(self) -> None:
+    def _renew(self, silence_s: float = 0.0) -> None:
         """Tell the nodes that we are still here; where one does not know of it, nothing stays set."""
         try:
-            self._trial.renew(LONGER * self._longest_s)
+            self._trial.renew(max(silence_s, LONGER * self._longest_s))
         except StepError:
             self.restore()
             raise
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Measure under the open change; what a node may have undone meanwhile is no measurement of it."""
+    def held(self, silence_s: float = 0.0) -> Iterator[None]:
+        """Measure under the open change; what a node may have undone meanwhile is no measurement of it.
+
+        Parameters
+        ----------
+        silence_s
+            How long it may take [s], where that is known.
+
+        Raises
+        ------
+        TrialError
+            It took longer than the nodes wait.
+        """
         try:
-            self._renew()
+            self._renew(silence_s)
         except NotRestoredError:
             raise
         except StepError as error:

@@ -1,0 +1,99 @@
+"""What is asked: which change goes to how many nodes first, and what must not get worse on its way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from wulf.base.errors import UsageError
+from wulf.base.request import RUNS, SECONDS, SHARE, Argument, Option, PathField, RunsField
+from wulf.node.fleet.fields import ClusterField, MpiField, NodesField, RelaxField, SeedField, TakeOverField
+
+#: No step may have more than so many times as many nodes as the one before.
+MOST_GROWTH = 10
+#: The nodes hold a change for so long without a word at most [s].
+MOST_S = 3600.0
+
+
+@dataclass(frozen=True)
+class RolloutRequest:
+    """Set what was found to help on some nodes first, then in steps on all; put it back where it harms.
+
+    In every step, the nodes are measured in pairs with the change and without it, in random order, while the guard on
+    each node holds the change for no longer than it hears of this program. A node keeps the change where it is shown
+    that latency, bandwidth and loss do not get worse by more than --margin; where that is not shown it is put back.
+    Where most nodes of one hardware have to be put back, nothing more is set on that hardware. A node that does not
+    answer, or a --check that fails, halts everything, and the step is put back.
+
+    Nodes are told apart by hardware, driver and firmware: those of other hardware than the tuned ones are left alone.
+    Where Slurm gives the nodes away, only idle and drained ones are changed. Ctrl-C puts the step back; --resume goes
+    on.
+
+    Exit code 0 when all nodes have it, 3 when some have not, 1 when it was halted.
+    """
+
+    cluster: ClusterField = None
+    settings: Annotated[
+        Sequence[str],
+        Argument(
+            "What to set. Default: what the newest tuning run has kept.",
+            metavar="[KNOB=VALUE...]",
+            complete="settings",
+        ),
+    ] = ()
+    tuned: Annotated[
+        str | None,
+        Option("A tuning run: what it has kept is set.", names=("--from",), metavar="RUN"),
+    ] = None
+    canary: Annotated[int, Option("Nodes of each hardware in the first step.", least=1)] = 4
+    growth: Annotated[
+        float,
+        Option("Each step has so many times as many nodes as the one before.", least=1, most=MOST_GROWTH),
+    ] = 3.0
+    margin: Annotated[float, Option("A figure that gets worse by this share is harm.", unit=SHARE)] = 0.05
+    tolerate: Annotated[
+        float,
+        Option(
+            "Share of a step's nodes of one hardware that may have to be put back; where more have to, twice in a row, "
+            "nothing more is set on that hardware.",
+            unit=SHARE,
+        ),
+    ] = 0.5
+    check: Annotated[
+        str,
+        Option(
+            "The site's own test, for a shell on the first node, run before the first step and in each step with the "
+            "change and without it; not exit code 0 halts the roll-out. WULF_NODES has the nodes of the step.",
+            metavar="COMMAND",
+        ),
+    ] = ""
+    check_within_s: Annotated[float, Option("A --check that takes longer is dead.", unit=SECONDS)] = 600.0
+    other_hardware: Annotated[
+        bool, Option("Nodes of hardware that was not tested have canaries of their own.")
+    ] = False
+    nodes: NodesField = None
+    resume: Annotated[
+        str | None, Option("Go on with a roll-out, by the rules that it was begun with.", metavar="RUN")
+    ] = None
+    path: PathField = None
+    mpi: MpiField = None
+    seed: SeedField = None
+    take_over: TakeOverField = False
+    relax: RelaxField = False
+    runs: RunsField = RUNS
+
+    def __post_init__(self) -> None:
+        """Refuse what does not go together.
+
+        Raises
+        ------
+        UsageError
+            Names the options.
+        """
+        if self.settings and self.tuned:
+            raise UsageError(f"KNOB=VALUE and --from {self.tuned}: one of the two says what is set")
+        if self.resume and (self.settings or self.tuned or self.path):
+            raise UsageError("--resume: what is set, and the run's name, are those that it was begun with")
+        if self.margin <= 0 or not 1 <= self.check_within_s <= MOST_S:
+            raise UsageError("--margin: more than 0; --check-within: from 1s to 1h")

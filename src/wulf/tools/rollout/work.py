@@ -1,0 +1,412 @@
+"""Roll a change out: look, tell the nodes apart, and go on in steps until all have it, or something halts it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+
+import msgspec
+
+from wulf.base import catalogue
+from wulf.base.errors import (
+    EXIT_ERROR,
+    EXIT_FINDINGS,
+    SchedulerError,
+    UsageError,
+)
+from wulf.base.nodeset import fold
+from wulf.base.records import SCHEMA_VERSION, NodeRecord, Values
+from wulf.base.store import write_atomically
+from wulf.base.store.kinds import find_run
+from wulf.base.store.tuning import HEAD as TUNED
+from wulf.base.store.tuning import TuningRun, load_tuning
+from wulf.base.text import printable
+from wulf.base.tool import Progress
+from wulf.node.change import steps
+from wulf.node.change.guard import Guards
+from wulf.node.cluster import inventory, slurm_nodes
+from wulf.node.cluster.inventory import ClusterConfig
+from wulf.node.fleet import change, holding, site
+from wulf.node.fleet.begin import head, new_seed, place_of
+from wulf.node.fleet.clusters import config_of
+from wulf.node.probe import build
+from wulf.node.trials.bench import job_line, on_nodes
+from wulf.node.trials.opening import CONFIRM_WITHIN_S
+from wulf.page.page import html
+from wulf.tools.rollout import page
+from wulf.tools.rollout.checking import SiteCheck
+from wulf.tools.rollout.course import Course
+from wulf.tools.rollout.evidence import Match
+from wulf.tools.rollout.kinds import hardware, made_of
+from wulf.tools.rollout.measuring import LOSSY, Where
+from wulf.tools.rollout.record import (
+    Hardware,
+    RolledNode,
+    Rollout,
+    RolloutManifest,
+    RolloutPlan,
+    RolloutStep,
+)
+from wulf.tools.rollout.request import RolloutRequest
+from wulf.tools.rollout.stepping import Stepping
+from wulf.tools.rollout.store import HEAD, PAGE, RolloutWriter, resume_rollout
+
+#: Rounds of a step at most; chance that harm by the margin is kept, and that a node without harm is called harmed;
+#: share of datagrams lost that is harm.
+ROUNDS, MISSED, FALSE_ALARM, LOSS = 60, 0.01, 0.002, 0.002
+#: States of Slurm's nodes that may be changed: nobody computes there, and in the first case they have to be held.
+_IDLE, _DRAINED = "idle", "drain"
+#: An allocation for a step lasts so long at most [s].
+_STEP_S = 3600.0
+
+
+def rollout(request: RolloutRequest, progress: Progress) -> Rollout:
+    """Roll out what a request asks for.
+
+    Raises
+    ------
+    UsageError
+        There is nothing to roll out, or nothing that could be gone on with.
+    KeyboardInterrupt
+        The step was put back; --resume goes on.
+    """
+    if request.resume is not None:
+        return _go_on(request.resume, request, progress)
+    return _start(request, progress)
+
+
+def exit_code(found: Rollout) -> int:
+    """Return the exit code: whether all nodes have the change, or it was halted."""
+    if found.status == "halted":
+        return EXIT_ERROR
+    return 0 if all(one.state in ("kept", "had it") for one in found.nodes) else EXIT_FINDINGS
+
+
+def plan_of(request: RolloutRequest, settings: Mapping[str, str], source: str, seed: int) -> RolloutPlan:
+    """Return the rules of a roll-out."""
+    return RolloutPlan(
+        settings=dict(settings),
+        source=source,
+        canary=request.canary,
+        growth=request.growth,
+        margin=request.margin,
+        tolerate=request.tolerate,
+        rounds=ROUNDS,
+        missed=MISSED,
+        false_alarm=FALSE_ALARM,
+        loss=LOSS,
+        check=request.check,
+        check_within_s=request.check_within_s,
+        other_hardware=request.other_hardware,
+        seed=seed,
+    )
+
+
+def _start(request: RolloutRequest, say: Progress) -> Rollout:
+    config = config_of(request.cluster)
+    nodes = config.select(request.nodes)
+    if config.transport == "local":
+        raise UsageError("a roll-out takes nodes of their own: on this machine, 'wulf settings set' does it")
+    settings, tuned = _settings(request, say)
+    change.require_right(config, nodes)
+    permissions = change.Permissions(take_over=request.take_over, relax=request.relax)
+    mpi = request.mpi or config.mpi.compiler
+    with _where(config, nodes, settings, mpi, say) as where:
+        made = {made_of(record) for record in tuned.manifest.records} if tuned is not None else set()
+        there = [record for record in where.records if record.reachable]
+        kinds = hardware(there, made, others=request.other_hardware)
+        settled = [*_silent(where.records), *_settled(there, where.wanted, kinds, permissions)]
+        path = place_of(request.path, request.runs)
+        source = str(tuned.path) if tuned is not None else ""
+        manifest = RolloutManifest(
+            **head(path.name, config, where.tools.operations, site.software(where.tools)),
+            plan=plan_of(request, settings, source, new_seed(request.seed)),
+            nodes=nodes,
+            hardware=kinds,
+            settled=settled,
+            slurm=holding.by_slurm(config, "auto"),
+        )
+        with RolloutWriter.create(path, manifest) as writer:
+            say.note(f"run: {path}")
+            return _Rolling(where, writer, Course(manifest.plan, kinds, settled), [], say).run()
+
+
+def _go_on(name: str, request: RolloutRequest, say: Progress) -> Rollout:
+    path = find_run(name, request.runs, HEAD)
+    run, writer = resume_rollout(path)
+    with writer:
+        manifest = run.manifest
+        if manifest.status == "complete":
+            raise UsageError(f"{path} is complete; there is nothing to go on with")
+        config = inventory.parse(manifest.cluster, str(path / HEAD))
+        mpi = manifest.software.get("mpi_compiler")
+        with _where(config, manifest.nodes, manifest.plan.settings, str(mpi) if mpi else None, say) as where:
+            there = [record for record in where.records if record.reachable]
+            tested = {made_of(r) for r in there if _tried(manifest.hardware, r.node)}
+            kinds = hardware(there, tested, others=manifest.plan.other_hardware)
+            done, done_steps = _done(run.steps, there, where.wanted)
+            permissions = change.Permissions(take_over=request.take_over, relax=request.relax)
+            known = {one.node for some in done for one in some}
+            settled = [
+                one
+                for one in [*_silent(where.records), *_settled(there, where.wanted, kinds, permissions)]
+                if one.node not in known
+            ]
+            course = Course(manifest.plan, kinds, settled)
+            for outcomes in done:
+                course.take(outcomes)
+            writer.update(status="running", hardware=kinds, settled=settled, message=None)
+            say.note(f"run: {path}, going on after {len(done)} steps")
+            return _Rolling(where, writer, course, done_steps, say).run()
+
+
+def _tried(kinds: Sequence[Hardware], node: str) -> bool:
+    return any(kind.tried and node in kind.nodes for kind in kinds)
+
+
+def _done(
+    earlier: Sequence[RolloutStep], records: Sequence[NodeRecord], wanted: Sequence[steps.KnobSetting]
+) -> tuple[list[list[RolledNode]], list[RolloutStep]]:
+    """Return what is known of earlier steps, and these.
+
+    A node that has lost what was kept there (it was booted since, or this program ended while it set it) is to be tried
+    again; a step that was halted or interrupted was put back, and says nothing.
+    """
+    having = {record.node for record in records if not _lacking(record, wanted)}
+    whole = [step for step in earlier if step.state in ("proven", "done")]
+    outcomes = [[one for one in step.outcomes if one.state != "kept" or one.node in having] for step in whole]
+    return [some for some in outcomes if some], list(earlier)
+
+
+def _settings(request: RolloutRequest, say: Progress) -> tuple[Values, TuningRun | None]:
+    """Return what is set on the nodes, and the tuning run that found it; None where it was given."""
+    if request.settings:
+        return {one.knob.id: one.value for one in steps.parse(request.settings)}, None
+    path = find_run(request.tuned or "latest", request.runs, TUNED)
+    run = load_tuning(path)
+    kept = run.result.kept if run.result is not None else {}
+    jobs = job_line(kept)
+    if jobs:
+        say.note(f"not of the nodes, but of every job: {jobs}")
+    settings = {
+        name: value
+        for name, value in on_nodes(kept).items()
+        if not catalogue.unsettable(catalogue.knob(name))
+    }
+    if not settings:
+        raise UsageError(f"{path} has kept nothing that is set on nodes: there is nothing to roll out")
+    return settings, run
+
+
+@contextmanager
+def _where(
+    config: ClusterConfig, nodes: Sequence[str], settings: Mapping[str, str], mpi: str | None, say: Progress
+) -> Iterator[Where]:
+    """Look at the nodes, and build what they are measured with."""
+    ping_pong = "mpi_pingpong" if build.find_mpi(mpi) else "tcp_rr"
+    tools = site.toolbox([ping_pong, LOSSY], mpi, say)
+    wanted = [steps.check(catalogue.knob(name), value) for name, value in settings.items()]
+    with ExitStack() as stack:
+        transport, records = stack.enter_context(site.connect(config, list(nodes), say))
+        guards: Guards = stack.enter_context(change.guarded(config, transport))
+        yield Where(
+            config=config, transport=transport, guards=guards, records=records, tools=tools, wanted=wanted
+        )
+
+
+def _silent(records: Sequence[NodeRecord]) -> list[RolledNode]:
+    return [
+        RolledNode(
+            node=record.node, state="silent", reason=printable(record.error or "it does not answer", 300)
+        )
+        for record in records
+        if not record.reachable
+    ]
+
+
+def _settled(
+    records: Sequence[NodeRecord],
+    wanted: Sequence[steps.KnobSetting],
+    kinds: Sequence[Hardware],
+    permissions: change.Permissions,
+) -> Iterator[RolledNode]:
+    """Yield nodes that have all of it already, and those that may not have it."""
+    names = {node: kind.name for kind in kinds for node in kind.nodes}
+    for record in records:
+        name = names[record.node]
+        obstacles = [reason for one in wanted if (reason := _obstacle(one, record, permissions))]
+        if not _lacking(record, wanted):
+            yield RolledNode(node=record.node, state="had it", hardware=name)
+        elif obstacles:
+            yield RolledNode(
+                node=record.node, state="refused", reason=printable("; ".join(obstacles), 300), hardware=name
+            )
+
+
+def _obstacle(one: steps.KnobSetting, record: NodeRecord, permissions: change.Permissions) -> str:
+    unknown = record.unknown.get(one.knob.id)
+    return (
+        f"{one.knob.id} is not known there: {unknown}"
+        if unknown
+        else steps.obstacle(one, record, take_over=permissions.take_over, relax=permissions.relax)
+    )
+
+
+def _lacking(record: NodeRecord, wanted: Sequence[steps.KnobSetting]) -> list[steps.KnobSetting]:
+    return [one for one in wanted if not steps.fulfilled(one, record.facts.get(one.knob.id))]
+
+
+class _Rolling:
+    """A roll-out that goes on, step by step."""
+
+    def __init__(
+        self,
+        where: Where,
+        writer: RolloutWriter,
+        course: Course,
+        earlier: Sequence[RolloutStep],
+        say: Progress,
+    ) -> None:
+        self._where = where
+        self._writer = writer
+        self._course = course
+        self._steps = {step.number: step for step in earlier}
+        self._say = say
+        self._busy: dict[str, str] = {}
+        #: Slurm's nodes and their states.
+        self._states: dict[str, str] = {}
+        plan = writer.manifest.plan
+        self._check = SiteCheck(where, plan) if plan.check else None
+
+    def run(self) -> Rollout:
+        """Go on until all nodes have the change, or nothing more can be done now.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            With the step put back, and what was kept stored.
+        """
+        try:
+            halted = self._go()
+        except KeyboardInterrupt:
+            self._conclude("interrupted", "interrupted")
+            raise
+        except BaseException as error:
+            self._conclude("halted", printable(str(error), 500) or type(error).__name__)
+            raise
+        status = "halted" if halted else "waiting" if self._course.waiting else "complete"
+        return self._conclude(status, halted)
+
+    def _go(self) -> str:
+        """Take one step after the other; return what halted it."""
+        number = max(self._steps, default=0)
+        if self._check is not None:
+            self._say("the site's check, before anything is changed")
+            if not (first := self._check.run([], changed=False)).passed:
+                return f"the check fails before anything is changed: {first.reason}"
+        while matches := self._course.next(self._free()):
+            number += 1
+            if halted := self._step(number, matches):
+                return halted
+        return ""
+
+    def _step(self, number: int, matches: Sequence[Match]) -> str:
+        """Take a step; return why it halts the roll-out, empty where it does not."""
+        members = list(dict.fromkeys(node for match in matches for node in match.pair))
+        to_hold = [node for node in members if self._states.get(node) == _IDLE]
+        stepping = Stepping(self._where, self._writer, self._course, self._check, self._say)
+        try:
+            with holding.held(to_hold, _STEP_S, [], slurm=bool(to_hold)):
+                step = stepping.take(number, matches)
+        except SchedulerError as error:
+            self._busy |= dict.fromkeys(members, printable(str(error), 300))
+            self._say.note(f"step {number} waits: {error}")
+            return ""
+        self._steps[number] = step
+        if step.halted:
+            self._after_halt(step)
+        return step.halted
+
+    def _after_halt(self, step: RolloutStep) -> None:
+        """Put earlier steps back, too, where the site's check fails without the change of this step."""
+        if self._check is None or all(run.passed for run in step.checks):
+            return
+        again = self._check.run([], changed=False)
+        if again.passed:
+            return
+        self._say.note("the check still fails: the earlier steps are put back, too")
+        for earlier in [one for one in reversed(self._steps.values()) if one.state == "done"]:
+            self._take_back(earlier, again.reason)
+
+    def _take_back(self, step: RolloutStep, why: str) -> None:
+        kept = {one.node: one.change for one in step.outcomes if one.state == "kept" and one.change}
+        for name in dict.fromkeys(kept.values()):
+            nodes = [node for node, change_name in kept.items() if change_name == name]
+            outcome = change.roll_back(
+                self._where.transport,
+                self._where.guards,
+                self._where.config,
+                nodes,
+                name,
+                deadline_s=CONFIRM_WITHIN_S,
+                watch=self._say,
+            )
+            if not outcome.kept:
+                self._say.note(f"{fold(nodes)} still have change {name}: {outcome.reason}")
+                continue
+            outcomes = [
+                msgspec.structs.replace(one, state="cannot tell", reason=f"put back: {why}", change="")
+                if one.node in nodes
+                else one
+                for one in step.outcomes
+            ]
+            step = msgspec.structs.replace(step, state="halted", halted=why, outcomes=outcomes)
+            self._course.halt([one for one in outcomes if one.node in nodes])
+            self._steps[step.number] = step
+            self._writer.append(step)
+
+    def _free(self) -> Collection[str]:
+        """Return the nodes that may be changed now: of Slurm's nodes, those where no job runs."""
+        nodes = [record.node for record in self._where.records if record.reachable]
+        if not self._writer.manifest.slurm:
+            return [node for node in nodes if node not in self._busy]
+        self._states = slurm_nodes.states()
+        for node in nodes:
+            state = self._states.get(node, "nothing of it")
+            if state in (_IDLE, _DRAINED):
+                continue
+            self._busy[node] = f"Slurm says {state}"
+        return [node for node in nodes if node not in self._busy]
+
+    def _conclude(self, status: str, halted: str) -> Rollout:
+        known = list(self._steps.values())
+        course = self._course
+        found = msgspec.convert(
+            {
+                "schema_version": SCHEMA_VERSION,
+                "run_id": self._writer.manifest.id,
+                "status": status,
+                "reason": halted,
+                "plan": self._writer.manifest.plan,
+                "hardware": course.hardware(halted),
+                "nodes": course.nodes(self._busy, halted),
+                "steps": known,
+                "changes": list(
+                    dict.fromkeys(
+                        one.change
+                        for step in known
+                        if step.state == "done"
+                        for one in step.outcomes
+                        if one.change
+                    )
+                ),
+            },
+            Rollout,
+        )
+        self._writer.conclude(found)
+        write_atomically(self._writer.path / PAGE, html(page.build(found)).encode())
+        stored = {"complete": "complete", "halted": "failed", "waiting": "interrupted"}.get(
+            status, "interrupted"
+        )
+        self._writer.update(status=stored, message=halted or None)
+        return found
