@@ -18,6 +18,8 @@ kept        of the gain on all other nodes, the share that is kept in the end, t
 halts       fleets in which nothing more is set on hardware that the change harms nowhere: goal ≤ 2 %
 silent      fleets in which a node stops answering in some step: those in which the roll-out does not halt there, or has
             left the step's nodes changed: goal 0
+
+``--quick``: a tenth of the fleets; ``--fleets=N``: N of each kind.
 """
 
 from __future__ import annotations
@@ -201,7 +203,8 @@ def one(number: int, harm: str, noisy: bool, silent: int) -> Ended:
 def main(arguments: Sequence[str]) -> int:
     """Entry point."""
     print(__doc__)
-    fleets = 4 if "--quick" in arguments else 40
+    given = [word.partition("=")[2] for word in arguments if word.startswith("--fleets=")]
+    fleets = int(given[0]) if given else 4 if "--quick" in arguments else 40
     worlds = [(harm, False, -1) for harm in HARMS] + [
         ("hidden", True, -1),
         ("", False, -1),

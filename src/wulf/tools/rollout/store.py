@@ -41,7 +41,6 @@ class RolloutWriter(RunWriter[RolloutManifest]):
 
     head_name = HEAD
     log_name = STEPS
-    result_name = RESULT
 
 
 def resume_rollout(path: Path) -> tuple[RolloutRun, RolloutWriter]:
