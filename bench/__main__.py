@@ -63,6 +63,8 @@ NAMES = (
     "suite",
     "shape",
     "field",
+    "studies",
+    "speed-up",
 )
 #: A whole run is added to it; RESULTS.md, with the newest value of each claim, is brought up to it by hand.
 LOG = Path(__file__).parent / "LOG.md"

@@ -20,6 +20,7 @@ from tests.unit import (
     study_fixture,
     test_hpl_result,
     test_report_collectives,
+    test_scaling,
     test_timeline,
     tuning_fixture,
     whole_fixture,
@@ -364,6 +365,11 @@ SUBJECTS: dict[str, tuple[Sample, ...]] = {
         lambda: (predict_fixture.prediction(predict_fixture.contention()),),
     ),
     "wulf.tools.rollout.page.build": (lambda: (rolled("complete"),), lambda: (rolled("halted"),)),
+    "wulf.tools.run.page.build": (
+        lambda: (test_scaling.made(),),
+        lambda: (test_scaling.made(weak=True),),
+        lambda: (test_scaling.failing(),),
+    ),
     "wulf.tools.study.page.build": (
         lambda: (study_fixture.done(),),
         lambda: (study_fixture.failing(),),

@@ -31,9 +31,10 @@ from wulf.tools.hpl.request import HplRequest
 from wulf.tools.hpl.store import HplRun
 from wulf.tools.predict import work as predicting
 from wulf.tools.predict.request import PredictRequest
+from wulf.tools.run import scaling as several
 from wulf.tools.run import work as running
-from wulf.tools.run.request import AgainstRequest, RunRequest
 from wulf.tools.study.request import StudyRequest
+from wulf.tools.run.request import AgainstRequest, RunRequest, ScalingRequest
 from wulf.tools.trace import work as tracing
 from wulf.tools.trace.request import TraceRequest
 from wulf.tools.worth import work as valuing
@@ -96,5 +97,6 @@ characterise = function(CharacteriseRequest, characters.characterise)
 hpl = function(HplRequest, _hpl)
 run_hpcc = function(HpccRequest, hpcc.measure)
 run_study = function(StudyRequest, studying.study)
+scaling = function(ScalingRequest, several.measure)
 compare_blas = function(BlasRequest, blas.compare)
 worth = function(WorthRequest, valuing.value)

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+import typer
+
 from wulf.base.errors import UsageError
 from wulf.base.request import SHARE, Option
 from wulf.face.cli.compare import measure_in_turn
 from wulf.face.cli.declared import flat
 from wulf.face.cli.measure import show_measured
 from wulf.face.cli.measure_progress import MeasureProgress
-from wulf.tools.run.request import PAIRS, AgainstRequest, RunRequest
+from wulf.tools.run.request import PAIRS, ROUNDS, AgainstRequest, RunRequest, ScalingRequest
 
 
 @dataclass(frozen=True)
@@ -26,27 +28,83 @@ class Against:
             metavar="COMMAND",
         ),
     ] = None
-    html: Annotated[Path | None, Option("With --against: write a page to this file.", metavar="FILE")] = None
+    html: Annotated[
+        Path | None, Option("With --against or several --ranks: write a page to it.", metavar="FILE")
+    ] = None
     margin: Annotated[
         float | None,
         Option("With --against: differences smaller than this do not matter. Default: 2%.", unit=SHARE),
     ] = None
 
     def __post_init__(self) -> None:
-        if self.against is None and (self.html or self.margin):
-            raise UsageError("--html and --margin are about --against")
+        if self.against is None and self.margin:
+            raise UsageError("--margin is about --against")
+
+
+@dataclass(frozen=True)
+class Several:
+    """How several numbers of ranks are spread, and shown."""
+
+    ranks_per_node: Annotated[
+        int,
+        Option(
+            "With several --ranks: as few nodes as hold so many ranks each, so that nodes are added with the ranks. "
+            "Default: 0, always all nodes.",
+            least=0,
+        ),
+    ] = 0
+    json: Annotated[bool, Option("With several --ranks: print JSON (see docs/reference/json.md).")] = False
 
 
 @flat
-def command(request: RunRequest, other: Against) -> None:
+def command(request: RunRequest, other: Against, several: Several) -> None:
     from wulf.tools.run import work
 
+    if not isinstance(request.ranks, int):
+        _scaled(request, other, several)
+        return
+    if several.ranks_per_node or several.json:
+        raise UsageError("--ranks-per-node and --json are about several --ranks, such as 1,2,4,8")
+    if other.html is not None and other.against is None:
+        raise UsageError("--html is about --against, or several --ranks")
     if other.against is not None:
         measure_in_turn(work.in_turn(_pair(request, other)), other.html, dry_run=False, json=False)
         return
     with MeasureProgress() as progress:
         measured = work.run(request, progress)
     show_measured(measured)
+
+
+def _scaled(request: RunRequest, other: Against, several: Several) -> None:
+    """Launch with one number of ranks after the other, and show how the time goes with them."""
+    from wulf.face.cli.progress import Display
+    from wulf.face.cli.tool import Shown, show_record
+    from wulf.tools.run import page, scaling
+
+    if other.against or request.batch or request.path or len(request.match) > 1:
+        raise UsageError(
+            "several --ranks go without --against, --batch and --run, and with one --match at most"
+        )
+    assert not isinstance(request.ranks, int)
+    wanted = ScalingRequest(
+        request.command,
+        request.ranks,
+        request.cluster,
+        nodes=request.nodes,
+        directory=request.directory,
+        ranks_per_node=several.ranks_per_node,
+        mpi=request.mpi,
+        match=next(iter(request.match), None),
+        rounds=request.launches or ROUNDS,
+        budget_s=request.budget_s,
+        seed=request.seed,
+    )
+    with Display() as progress:
+        found = scaling.measure(wanted, progress)
+    show_record(found, page.build(found), Shown(html=other.html, json=several.json))
+    code = scaling.exit_code(found)
+    if code:
+        raise typer.Exit(code)
 
 
 def _pair(request: RunRequest, other: Against) -> AgainstRequest:

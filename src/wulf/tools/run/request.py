@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Annotated
 
 from wulf.base.errors import UsageError
-from wulf.base.request import RUNS, SECONDS, Argument, Option, PathField, RunsField
+from wulf.base.request import RUNS, SECONDS, Argument, Option, PathField, RunsField, Unit
 from wulf.node.fleet.fields import (
     ClusterField,
-    CommandRanksField,
     LaunchesField,
     MarginField,
     MatchField,
@@ -40,6 +39,30 @@ DirectoryField = Annotated[
 ]
 BudgetField = Annotated[float, Option("Time after which no launch is started.", unit=SECONDS)]
 BUDGET_S = 1800.0
+#: Launches of each number of ranks, where several are compared.
+ROUNDS = 8
+
+
+def _ranks(text: str) -> int | list[int]:
+    """Return a number of ranks, or several."""
+    words = text.split(",")
+    if not all(word.strip().isdigit() for word in words):
+        raise UsageError(f"--ranks {text}: a whole number, 0 or more, or several such as 1,2,4,8")
+    found = [int(word) for word in words]
+    return found[0] if len(found) == 1 else found
+
+
+RANKS = Unit("", _ranks, str, -1, float("inf"), "0 or more")
+RanksField = Annotated[
+    int | Sequence[int],
+    Option(
+        "The command is an MPI program: start so many ranks of it, spread over the nodes of the cluster, as its MPI "
+        "library and network want it. Several (1,2,4,8): speed-up and efficiency. Default: 0, the command starts its "
+        "own.",
+        unit=RANKS,
+        metavar="N[,N...]",
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -51,6 +74,10 @@ class RunRequest:
     the run, in output/. 'wulf compare RUN RUN' compares two runs; 'wulf compare --interleaved A B --command COMMAND'
     measures two settings in turn, and 'wulf tune --objective "app: COMMAND"' looks for better ones.
 
+    With several --ranks it is launched with one after the other in random order, and what is shown is the speed-up,
+    the parallel efficiency, what limits them, and what the next ranks would bring; {ranks} in the command makes the
+    work grow with them.
+
     Exit code 3 when launches failed or the precision was not reached.
     """
 
@@ -60,7 +87,7 @@ class RunRequest:
     _: KW_ONLY
     nodes: NodesField = None
     directory: DirectoryField = None
-    ranks: CommandRanksField = 0
+    ranks: RanksField = 0
     mpi: Annotated[str | None, Option("With --ranks: openmpi, mpich, or the path of an mpicc.")] = None
     batch: Annotated[
         Path | str | None,
@@ -117,3 +144,40 @@ class AgainstRequest:
     budget_s: BudgetField = BUDGET_S
     margin: MarginField = 0.02
     seed: SeedField = None
+
+
+@dataclass(frozen=True)
+class ScalingRequest:
+    """Launch a program with several numbers of ranks in random order: speed-up, efficiency, and what limits it.
+
+    As ``wulf program run --ranks 1,2,4,8``. Where ``{ranks}`` stands in the command, the work grows with the ranks.
+    """
+
+    command: CommandField
+    ranks: Annotated[Sequence[int], Option("Numbers of ranks.")]
+    cluster: ClusterField = None
+    _: KW_ONLY
+    nodes: NodesField = None
+    directory: DirectoryField = None
+    ranks_per_node: Annotated[
+        int, Option("As few nodes as hold so many ranks each. Default: 0, always all nodes.", least=0)
+    ] = 0
+    mpi: Annotated[str | None, Option("openmpi, mpich, or the path of an mpicc.")] = None
+    match: Annotated[
+        str | None,
+        Option("A time in its output instead of its run time: a regular expression with one group."),
+    ] = None
+    rounds: Annotated[int, Option("Launches of each number.", least=2)] = ROUNDS
+    budget_s: BudgetField = BUDGET_S
+    seed: SeedField = None
+
+    def __post_init__(self) -> None:
+        """Refuse what shows no course.
+
+        Raises
+        ------
+        UsageError
+            Says what it takes.
+        """
+        if len(set(self.ranks)) < 2 or min(self.ranks) < 1:
+            raise UsageError("--ranks takes two different numbers or more, such as 1,2,4,8, each 1 or more")

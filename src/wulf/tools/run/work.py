@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Sequence
 from pathlib import Path
 
-from wulf.base.errors import ConfigError
+from wulf.base.errors import ConfigError, UsageError
 from wulf.base.text import printable
 from wulf.node.fleet import change
 from wulf.node.fleet.begin import new_seed, place_of
@@ -17,6 +15,7 @@ from wulf.node.programs import batch
 from wulf.node.trials import interleaving
 from wulf.node.trials.printed import printed
 from wulf.tools.run.request import AgainstRequest, RunRequest
+from wulf.tools.run.text import text_of
 
 
 def run(request: RunRequest, watcher: session.Watcher) -> session.Outcome:
@@ -34,6 +33,8 @@ def run(request: RunRequest, watcher: session.Watcher) -> session.Outcome:
 
 
 def _measurement(request: RunRequest) -> session.MeasureRequest:
+    if not isinstance(request.ranks, int):
+        raise UsageError("ranks: a run is of one number of them; wulf.scaling takes several")
     config = config_of(request.cluster)
     exactly = request.launches
     return session.MeasureRequest(
@@ -57,7 +58,7 @@ def _measurement(request: RunRequest) -> session.MeasureRequest:
 
 
 def _command(request: RunRequest) -> str:
-    text = _text(request.command)
+    text = text_of(request.command)
     if request.batch is None:
         return text
     script = _read(Path(request.batch))
@@ -67,7 +68,7 @@ def _command(request: RunRequest) -> str:
 def in_turn(request: AgainstRequest) -> interleaving.InterleaveRequest:
     """Return what measures two commands on the first node in turn."""
     config = config_of(request.cluster)
-    texts = (_text(request.command), _text(request.other))
+    texts = (text_of(request.command), text_of(request.other))
     first, second = (_side(text, config.transport, request.directory or "") for text in texts)
     return interleaving.InterleaveRequest(
         config=config,
@@ -85,13 +86,6 @@ def in_turn(request: AgainstRequest) -> interleaving.InterleaveRequest:
         mpi=None,
         seed=new_seed(request.seed),
     )
-
-
-def _text(words: str | Sequence[str]) -> str:
-    """Return a command for a shell; one word alone is one already."""
-    if isinstance(words, str):
-        return words
-    return words[0] if len(words) == 1 else shlex.join(words)
 
 
 def _side(text: str, transport: str, directory: str) -> interleaving.Side:
