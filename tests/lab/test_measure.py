@@ -147,6 +147,21 @@ def test_pairs_are_measured_at_once_in_one_job(lab_cluster, tmp_path):
     assert "node01:node02" in refused.stderr and not (tmp_path / "runs" / "no").exists()
 
 
+def test_pairs_over_sockets_are_measured_while_the_others_do_the_same(lab_cluster, tmp_path):
+    words = ["--cluster", "lab", "--ops", "tcp_rr,udp_rr", "--pairs", "node01:node02,node03:node04", *SHORT]
+    done = run(tmp_path, "measure", "--run", "together", "--at-once", *words)
+    assert done.returncode in (0, 3), done.stderr
+    loaded = library.load(tmp_path / "runs" / "together")
+    evidence = [launch for launch in loaded.launches if launch.purpose == "measure" and launch.status == "ok"]
+    pairs = {("node01", "node02"), ("node03", "node04")}
+    assert {(launch.op, launch.place) for launch in evidence} == {
+        (op, pair) for op in ("tcp_rr", "udp_rr") for pair in pairs
+    }
+    for launch in evidence:
+        assert [one.pair for one in launch.beside] == list(pairs - {launch.place})
+        assert {context.node for context in launch.context} == set(launch.place), "judged by pair"
+
+
 @pytest.mark.thorough
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) > 3, reason="here every node has a CPU of its own")
 def test_nodes_that_share_a_cpu_yield_and_are_marked(lab_cluster, tmp_path):

@@ -178,6 +178,38 @@ def test_pairs_at_once_have_no_node_in_common_and_no_room_for_another(pairs, fai
     assert schedule.jobs(plan(pairs=pairs), block, every, lambda _: False) == [[stream] for stream in block]
 
 
+@given(st.lists(st.sampled_from(ALL_PAIRS), min_size=1, unique=True))
+def test_over_sockets_each_pair_has_a_launch_of_its_own_with_company_of_other_nodes(pairs):
+    wide = plan(ops=["tcp_rr"], pairs=pairs, at_once=True)
+    wide = msgspec.structs.replace(
+        wide, workload=msgspec.structs.replace(wide.workload, accompanied=["tcp_rr"])
+    )
+    every = schedule.streams(wide)
+    made = schedule.jobs(wide, every, every, lambda _: False)
+    assert [job[0] for job in made] == every
+    for job in made:
+        first, *others = [pair for _, pair in job]
+        launch = schedule.launch_plan(wide, OPS["tcp_rr"], [first, *others], [64], 0, "measure")
+        assert (launch.place, launch.pairs, launch.beside) == (first, [], others)
+        assert launch.beside_op == ("tcp_rr" if others else "")
+        busy = [node for pair in (first, *others) for node in pair]
+        assert len(busy) == len(set(busy))
+        assert all(set(pair) & set(busy) for pair in pairs)
+
+
+def test_other_nodes_stream_in_pairs_to_one_or_each_to_each():
+    wide = plan(ops=["tcp_rr"], pairs=[("a", "b"), ("c", "d"), ("e", "f")])
+    made = {
+        pattern: schedule.free_pairs(
+            wide, msgspec.structs.replace(OPS["tcp_rr"], beside_pattern=pattern), ("a", "b")
+        )
+        for pattern in ("", "incast", "all-to-all")
+    }
+    assert made[""] == [("c", "d"), ("e", "f")]
+    assert made["incast"] == [("d", "c"), ("e", "c"), ("f", "c")]
+    assert len(made["all-to-all"]) == len(set(made["all-to-all"])) == 12
+
+
 def test_operations_are_not_mixed_in_one_job():
     wide = plan(ops=["mpi_pingpong", "mpi_other"], pairs=PAIRS, at_once=True)
     every = schedule.streams(wide)

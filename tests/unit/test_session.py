@@ -238,11 +238,17 @@ def test_too_few_free_nodes_leave_nothing_beside_traffic():
 
 def test_what_is_beside_traffic_has_a_name_of_its_own():
     plain = operation("tcp_rr", "net")
-    assert _called(plain, None, beside_traffic=False) == plain
-    beside = _called(plain, None, beside_traffic=True)
+    assert _called(plain, None, False) == plain
+    beside = _called(plain, None, True)
     assert (beside.name, beside.asked, beside.beside_traffic) == ("tcp_rr_beside_traffic", "tcp_rr", True)
-    named = _called(plain, "crowded", beside_traffic=True)
+    named = _called(plain, "crowded", True)
     assert (named.name, named.asked, named.beside_traffic) == ("crowded", "tcp_rr", True)
+    incast = _called(plain, None, "incast")
+    assert (incast.name, incast.beside_traffic, incast.beside_pattern) == (
+        "tcp_rr_beside_incast",
+        True,
+        "incast",
+    )
     request = MeasureRequest(
         config=None, pairs=[("a", "b"), ("c", "d")], ladder="imb", sizes_bytes=[1], at_once=True
     )
@@ -318,8 +324,11 @@ def test_pairs_without_company_cannot_be_measured_at_once(pairs):
     request = MeasureRequest(config=None, pairs=pairs, ladder="imb", sizes_bytes=[1], at_once=True)
     with pytest.raises(UsageError, match=r"--at-once: .*b:c"):
         _require_possible(request, [operation()])
-    with pytest.raises(UsageError, match="tcp_rr is not measured between two ranks"):
+    with pytest.raises(UsageError, match=r"--at-once: .*b:c"):
         _require_possible(request, [operation("tcp_rr", "net")])
+    alone = msgspec.structs.replace(operation("wake", "none"), ranks=1)
+    with pytest.raises(UsageError, match="wake is not measured between two nodes"):
+        _require_possible(request, [alone])
 
 
 @pytest.mark.parametrize(("largest", "bends"), [(0, False), (32, True)])

@@ -71,8 +71,10 @@ class Operation(Record, frozen=True, kw_only=True):
     asked: str = ""
     #: The operation of which a value is the time that is left beside a computation as long; null for all others.
     overlaps: str | None = None
-    #: Measured while the other nodes stream to each other, two by two.
+    #: Measured while the other nodes stream to each other.
     beside_traffic: bool = False
+    #: Who of them streams to whom: two by two where it is empty; all to one, or each to each.
+    beside_pattern: Literal["", "incast", "all-to-all"] = ""
     #: On files of a directory that has to be named.
     files: bool = False
     #: Which statistic of a launch each value is, where another program says only that; empty for what is measured here.
@@ -466,6 +468,9 @@ class Workload(Record, frozen=True, kw_only=True):
     visit_us: int
     #: Pairs that have no node in common are measured at the same time, in one job.
     at_once: bool = False
+    #: Operations over sockets, where that is so: one pair is measured while the others do the same from before until
+    #: after it.
+    accompanied: list[str] = []
     #: Length of a visit of the reference that is aimed at; 0 where none are made.
     reference_us: int = 0
     #: Where operations on files have them; empty for none.

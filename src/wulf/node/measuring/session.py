@@ -287,7 +287,7 @@ def _experiments(request: MeasureRequest, operations: Mapping[str, Operation]) -
             for name, ranks, per_node in experiment.companies(len(nodes), request.ranks_per_node):
                 if not operation.ranks and 0 < ranks <= per_node:
                     raise UsageError(f"ranks: {ranks} with {per_node} of each node are on one: it takes two")
-                called = _called(operation, name, beside_traffic=experiment.foreign)
+                called = _called(operation, name, experiment.foreign)
                 yield Task(
                     called,
                     sizes,
@@ -301,11 +301,17 @@ def _experiments(request: MeasureRequest, operations: Mapping[str, Operation]) -
             raise UsageError(f"{request.ladder}: experiment {number} ({experiment.op}): {error}") from error
 
 
-def _called(operation: Operation, name: str | None, *, beside_traffic: bool) -> Operation:
+def _called(operation: Operation, name: str | None, foreign: suites.Foreign) -> Operation:
     """Return an operation as an experiment has it, with its name in the run."""
-    wanted = name or (operation.name + suites.BESIDE if beside_traffic else operation.name)
+    wanted = name or (operation.name + suites.beside(foreign) if foreign else operation.name)
     asked = operation.name if wanted != operation.name else operation.asked
-    return msgspec.structs.replace(operation, name=wanted, asked=asked, beside_traffic=beside_traffic)
+    return msgspec.structs.replace(
+        operation,
+        name=wanted,
+        asked=asked,
+        beside_traffic=bool(foreign),
+        beside_pattern=foreign if isinstance(foreign, str) else "",
+    )
 
 
 @contextmanager
@@ -428,6 +434,9 @@ def _plan(request: MeasureRequest, tasks: Sequence[Task], pairs: list[Pair], lef
         sweeps=request.sweeps if performed is None else performed.pattern.passes,
         visit_us=request.visit_us if performed is None else max(1, round(performed.pattern.least_s * 1e6)),
         at_once=request.at_once,
+        accompanied=[
+            task.operation.name for task in tasks if request.at_once and task.operation.transport == "net"
+        ],
         reference_us=REFERENCE_US if request.reference else 0,
         directory=request.directory,
         thread_level=request.thread_level,
@@ -470,10 +479,9 @@ def _require_possible(request: MeasureRequest, operations: Sequence[Operation]) 
     for operation in operations:
         if operation.beside_traffic:
             raise UsageError(f"--at-once: {operation.name} takes the other nodes for its own traffic")
-        if operation.transport != "mpi" or not operation.between_pairs:
+        if operation.transport not in ("mpi", "net") or not operation.between_pairs:
             raise UsageError(
-                f"--at-once: {operation.name} is not measured between two ranks of an MPI job: "
-                "name operations that are with --ops"
+                f"--at-once: {operation.name} is not measured between two nodes: name operations that are with --ops"
             )
     _require_company(request.pairs)
 

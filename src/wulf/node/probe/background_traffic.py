@@ -1,4 +1,4 @@
-"""Traffic between the nodes that a launch leaves free, for as long as it measures.
+"""Traffic between the nodes that a launch leaves free, for as long as it measures: streams, or the same as it does.
 
 A figure beside traffic without traffic would be false: a stream that does not run from before the launch until after it
 fails the launch.
@@ -110,7 +110,7 @@ class _Stream:
         return True
 
     def _failed(self, what: str) -> ProbeError:
-        return ProbeError(f"the stream beside it from {self._pair[0]} to {self._pair[1]} {what}")
+        return ProbeError(f"what runs beside it from {self._pair[0]} to {self._pair[1]} {what}")
 
 
 @contextmanager
@@ -141,11 +141,12 @@ def traffic(plan: LaunchPlan, site: Site) -> Iterator[Streams]:
 
 
 def _arguments(plan: LaunchPlan) -> list[str]:
+    sizes = ",".join(map(str, plan.sizes_bytes)) if plan.beside_op else _MESSAGE_BYTES
     words = {
-        "--op": OPERATION,
-        "--sizes": _MESSAGE_BYTES,
+        "--op": plan.beside_op or OPERATION,
+        "--sizes": sizes,
         "--sweeps": _SWEEPS,
-        "--visit-us": _VISIT_US,
+        "--visit-us": plan.visit_us if plan.beside_op else _VISIT_US,
         "--reference-us": 0,
         "--seed": plan.seed,
         "--peer-timeout": PEER_TIMEOUT_S,

@@ -60,6 +60,8 @@ class LaunchPlan(msgspec.Struct, frozen=True, kw_only=True):
     pairs: list[Pair] = []
     #: Pairs of other nodes that stream meanwhile, the first of each to the second.
     beside: list[Pair] = []
+    #: What these do in place of streaming: the operation itself, where pairs are measured at once over sockets.
+    beside_op: str = ""
     setting: str
     purpose: Purpose
     sizes_bytes: list[int]
@@ -239,10 +241,13 @@ def launch_plan(
     Parameters
     ----------
     places
-        Who is measured: one place, or several pairs at the same time.
+        Who is measured: one place, or several pairs at the same time. Over sockets it is the first of these, while the
+        others do the same.
     printed
         What the operation, a command, prints.
     """
+    accompanied = operation.name in plan.workload.accompanied
+    measured, company = (places[:1], places[1:]) if accompanied else (places, [])
     return LaunchPlan(
         id=f"{index:05d}",
         index=index,
@@ -251,9 +256,12 @@ def launch_plan(
         transport=operation.transport,
         command=operation.command,
         prints={figure.name: figure.match for figure in printed},
-        place=tuple(node for place in places for node in place),
-        pairs=[(first, second) for first, second in places] if len(places) > 1 else [],
-        beside=free_pairs(plan, operation.name, places[0]) if operation.beside_traffic else [],
+        place=tuple(node for place in measured for node in place),
+        pairs=[(first, second) for first, second in measured] if len(measured) > 1 else [],
+        beside=free_pairs(plan, operation, places[0])
+        if operation.beside_traffic
+        else [(first, second) for first, second in company],
+        beside_op=(operation.asked or operation.name) if company else "",
         setting="default",
         purpose=purpose,
         sizes_bytes=sorted(sizes),
@@ -266,11 +274,18 @@ def launch_plan(
     )
 
 
-def free_pairs(plan: Plan, op: str, place: Place) -> list[Pair]:
-    """Return the nodes that a place leaves free and that can take part, two by two in the order of the run."""
-    out = {absent.node for absent in plan.left_out if op in absent.ops}
+def free_pairs(plan: Plan, operation: Operation, place: Place) -> list[Pair]:
+    """Return who streams to whom of the nodes that a place leaves free and that can take part.
+
+    Two by two in the order of the run; all to the first one (incast); or each to each other one (all-to-all).
+    """
+    out = {absent.node for absent in plan.left_out if operation.name in absent.ops}
     everybody = dict.fromkeys(node for other in plan.workload.places for node in other)
     free = [node for node in everybody if node not in out and node not in place]
+    if operation.beside_pattern == "incast":
+        return [(node, free[0]) for node in free[1:]]
+    if operation.beside_pattern == "all-to-all":
+        return [(first, second) for first in free for second in free if first != second]
     return list(zip(free[::2], free[1::2], strict=False))
 
 
@@ -387,6 +402,11 @@ def jobs(
         together = [stream for stream in company if stream[0] == op and not failing(stream)]
         everybody = {node for _, place in together for node in place}
         others: dict[str, list[Stream]] | None = None
+        if op in plan.workload.accompanied:
+            others = _by_node(together)
+            # Each has a launch of its own, with company.
+            found += [(index, _filled([block[index]], others)) for index in able]
+            continue
         for group in rounds.disjoint([block[index][1] for index in able]):
             job = [block[able[place]] for place in group]
             if sum(len(place) for _, place in job) < len(everybody):

@@ -6,7 +6,7 @@ import functools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
@@ -31,6 +31,15 @@ BESIDE = "_beside_traffic"
 #: Length of a visit that is usual.
 VISIT = "1ms"
 _Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z][A-Za-z0-9_.{}-]*$", max_length=40)]
+
+
+#: Whether other nodes stream meanwhile, and who to whom where it is not two by two.
+Foreign = bool | Literal["incast", "all-to-all"]
+
+
+def beside(foreign: Foreign) -> str:
+    """Return what is added to the name of an operation that is given none."""
+    return f"_beside_{foreign.replace('-', '_')}" if isinstance(foreign, str) else BESIDE
 
 
 class Company(NamedTuple):
@@ -61,8 +70,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     inside: bool = False
     #: An experiment for every CPU of the nodes, of an operation that takes the number of one; its name has ``{cpu}``.
     each_cpu: bool = False
-    #: While the nodes that it leaves free stream to each other, two by two.
-    foreign: bool = False
+    #: While the nodes that it leaves free stream to each other: two by two, all to one of them, or each to each.
+    foreign: Foreign = False
     #: At so many pairs, or nodes, at most, of an operation between two ranks: they are taken for alike; 0 for all.
     places: Annotated[int, msgspec.Meta(ge=0)] = 0
 

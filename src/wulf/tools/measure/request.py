@@ -80,8 +80,8 @@ class MeasureRequest:
     at_once: Annotated[
         bool,
         Option(
-            "Measure pairs that have no node in common at the same time, in one MPI job: what is left of the "
-            "network when all use it."
+            "Measure pairs that have no node in common at the same time: what is left of the network when all use it. "
+            "With MPI in one job; over sockets one pair is measured while the others do the same."
         ),
     ] = False
     ranks_per_node: Annotated[

@@ -130,22 +130,36 @@ def _replication(manifest: Manifest, analysis: Analysis) -> str:
     )
 
 
+#: Who of the other nodes streams to whom, in words.
+_PATTERNS = {"": "two by two", "incast": "all to one of them", "all-to-all": "each to each other one"}
+
+
 def _company(manifest: Manifest) -> str:
     if not manifest.plan.workload.at_once:
         return ""
-    return (
+    accompanied = set(manifest.plan.workload.accompanied)
+    together = accompanied != {part.op for part in manifest.plan.workload.parts}
+    jobs = (
         "A launch measured several pairs that have no node in common at the same time, each visit begun together: "
         "a time is that of a pair while the others are busy, too. "
     )
+    sockets = (
+        f"Of {listed(sorted(accompanied))} a launch measured one pair while others that have no node in common with it "
+        "did the same, from before it until after it. "
+    )
+    return (jobs if together else "") + (sockets if accompanied else "")
 
 
 def _beside(manifest: Manifest) -> str:
-    ops = [name(operation.name) for operation in manifest.operations if operation.beside_traffic]
+    beside = [operation for operation in manifest.operations if operation.beside_traffic]
+    ops = [name(operation.name) for operation in beside]
     if not ops:
         return ""
+    patterns = {operation.beside_pattern for operation in beside}
+    who = listed([_PATTERNS[pattern] for pattern in sorted(patterns)])
     return (
         f"While {listed(ops)} {'was' if len(ops) == 1 else 'were'} measured, the nodes that took no part streamed to "
-        "each other over TCP, two by two, from before each launch until after it. "
+        f"each other over TCP, {who}, from before each launch until after it. "
     )
 
 
