@@ -33,8 +33,8 @@ from wulf.tools.predict import work as predicting
 from wulf.tools.predict.request import PredictRequest
 from wulf.tools.run import scaling as several
 from wulf.tools.run import work as running
-from wulf.tools.study.request import StudyRequest
 from wulf.tools.run.request import AgainstRequest, RunRequest, ScalingRequest
+from wulf.tools.study.request import StudyRequest
 from wulf.tools.trace import work as tracing
 from wulf.tools.trace.request import TraceRequest
 from wulf.tools.worth import work as valuing
