@@ -101,6 +101,80 @@ def test_farm_gets_every_task_back(application: Application, ranks: int) -> None
 
 
 @pytest.mark.mpi
+@pytest.mark.parametrize("name", ["ep", "is", "cg"])
+@pytest.mark.parametrize(
+    ("letter", "ranks"),
+    [("S", 3), *(thorough("S", ranks) for ranks in (1, 2)), thorough("W", 2), thorough("A", 2)],
+)
+def test_kernels_have_the_values_of_their_specification(
+    application: Application, name: str, letter: str, ranks: int
+) -> None:
+    done = application.run(name, ranks, "--class", letter)
+    assert done.returncode == 0, done.stderr
+    said = figures(done)
+    assert said["result"] == "right" and (said["class"], said["ranks"]) == (letter, str(ranks))
+    assert float(said["run_time_s"]) > 0 and int(said["messages"]) > 0
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("ranks", mostly_thorough([1, 3], 3))
+def test_a_search_finds_what_was_planted_wherever_the_database_is(
+    application: Application, ranks: int, tmp_path: Path
+) -> None:
+    database, queries = tmp_path / "db.fa", tmp_path / "queries.fa"
+    files = ("--database", str(database), "--queries", str(queries))
+    few = ("--sequences", "60", "--count", "5")
+    assert application.run("search", 1, "--make", *files, *few).returncode == 0
+    hits = []
+    # Pieces that are smaller than a sequence, that end within one, and one for all.
+    for words in (
+        few,
+        *(
+            (*files, "--read", read, "--piece", piece)
+            for read in ("mpi-io", "own")
+            for piece in ("1024", "5000", "1000000")
+        ),
+    ):
+        done = application.run("search", ranks, *words)
+        assert done.returncode == 0, done.stderr
+        said = figures(done)
+        assert (said["result"], said["known"], said["wrong"]) == ("right", "5", "0"), words
+        hits.append([line for line in done.stdout.splitlines() if line.startswith("hit ")])
+    assert all(one == hits[0] for one in hits)
+
+
+@pytest.mark.mpi
+def test_another_program_searches_the_pieces(application: Application, tmp_path: Path) -> None:
+    database, queries = tmp_path / "db.fa", tmp_path / "queries.fa"
+    files = ("--database", str(database), "--queries", str(queries))
+    assert application.run("search", 1, "--make", *files, "--sequences", "40", "--count", "1").returncode == 0
+    known = queries.read_text().partition("known=")[2].split()[0]
+    found = f"""grep -q '^>{known}$' "$CHUNK" && test -s "$QUERIES" && echo q0 {known} 9 || true"""
+    done = application.run("search", 2, *files, "--command", found)
+    assert done.returncode == 0 and figures(done)["result"] == "right", done.stderr
+    # What is not found, and a command that fails, are no result.
+    for command in ("true", "exit 3"):
+        done = application.run("search", 2, *files, "--command", command)
+        assert done.returncode != 0 and "result right" not in done.stdout
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--database", "/none"], "go together"),
+        thorough(["--database", "/none", "--queries", "/none"], "/none has no sequences"),
+        thorough(["--read", "tape"], "--read takes"),
+        thorough(["--make"], "--make and --command take"),
+    ],
+)
+def test_a_search_says_what_it_lacks(application: Application, words: list[str], complaint: str) -> None:
+    done = application.run("search", 2, *words)
+    assert done.returncode != 0 and complaint in done.stderr
+    assert "result" not in figures(done)
+
+
+@pytest.mark.mpi
 def test_a_row_that_is_not_what_was_sent_is_seen(application: Application) -> None:
     shim = programs.shim("spoiled_row", application.family)
     done = application.run("heat", 2, "--rows", "200", "--steps", "30", preload=shim)

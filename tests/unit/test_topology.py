@@ -297,3 +297,37 @@ def test_one_link_between_two_nodes_is_used_the_first_of_the_file():
 
 def test_neighbours_alone_forward_nothing():
     assert routes.forwarded(routes.plan(links_of("torus:4x4"), 1)) == {}
+
+
+@given(
+    text=st.sampled_from(
+        ["ring:3", "ring:6", "mesh:3x4", "torus:4x2", "torus:5x4", "torus:3x3x3", "hypercube:3"]
+    ),
+    data=st.data(),
+)
+@settings(deadline=None)
+def test_dimension_order_arrives_by_shortest_ways_and_one_dimension_after_the_other(text, data):
+    shape = shapes.parse(text)
+    names = [f"n{rank}" for rank in range(shape.ranks)]
+    links = [(names[one], names[other]) for one, other in shape.edges()]
+    data.draw(st.randoms()).shuffle(links)
+    planned = {(one.node, one.target): one for one in routes.by_dimension(shape, names, links)}
+    assert len(planned) == shape.ranks * (shape.ranks - 1)
+    position = dict(zip(names, itertools.product(*map(range, shape.extents)), strict=True))
+    shortest = {(one.node, one.target): one.hops for one in routes.plan(links, shape.ranks)}
+    for (node, target), first in planned.items():
+        way = [node]
+        while way[-1] != target:
+            step = planned[way[-1], target]
+            assert {step.node, step.neighbour} == set(links[step.link])
+            way.append(step.neighbour)
+        assert len(way) - 1 == first.hops == shortest[node, target]
+        changed = [
+            next(
+                place
+                for place, pair in enumerate(zip(position[a], position[b], strict=True))
+                if pair[0] != pair[1]
+            )
+            for a, b in itertools.pairwise(way)
+        ]
+        assert changed == sorted(changed), "a dimension is right before the next one"

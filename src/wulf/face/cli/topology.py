@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +18,7 @@ from wulf.face.cli.set_values import ConfirmOption, changing, deadline, show, sh
 if TYPE_CHECKING:
     from wulf.base.records import Embedding, LinkTopology
     from wulf.node.cluster.inventory import ClusterConfig
+    from wulf.node.topology.shapes import Shape
 
 _STATES = {"found": "", "none": "no", "not found": "maybe"}
 
@@ -39,11 +41,12 @@ def command(
         ),
     ] = "10s",
     routes: Annotated[
-        int | None,
+        str | None,
         typer.Option(
             "--routes",
-            metavar="K",
-            help="Set routes: a node that is up to K links away is reached over them, any other through the switch.",
+            metavar="K|SHAPE",
+            help="Set routes: a node that is up to K links away is reached over them, any other through the switch. Of "
+            "a SHAPE such as torus:4x2: all its nodes over links, one dimension after the other.",
         ),
     ] = None,
     dry_run: Annotated[
@@ -79,10 +82,11 @@ def command(
         raise UsageError("--dry-run belongs to --routes, and has no --json: it prints commands for people")
     within_s = parse_duration(within)
     shape = shapes.parse(embed) if embed is not None else None
+    ways = None if routes is None else _ways(routes)
     deadline_s = deadline(confirm_within)
     config = resolve(cluster)
-    if routes is not None:
-        _route(config, routes, deadline_s, dry_run=dry_run, json=json)
+    if ways is not None:
+        _route(config, ways, deadline_s, dry_run=dry_run, json=json)
     elif shape is not None:
         with staging() as say:
             say(f"looking for {shape}")
@@ -131,7 +135,14 @@ def _show_placement(found: Embedding, *, json: bool) -> None:
         raise typer.Exit(EXIT_FINDINGS)
 
 
-def _route(config: ClusterConfig, hops: int, deadline_s: int, *, dry_run: bool, json: bool) -> None:
+def _ways(text: str) -> int | Shape:
+    """Return how many links a way may have, or the shape whose dimensions are gone through."""
+    from wulf.node.topology import shapes
+
+    return int(text) if re.fullmatch(r"-?[0-9]{1,6}", text) else shapes.parse(text)
+
+
+def _route(config: ClusterConfig, hops: int | Shape, deadline_s: int, *, dry_run: bool, json: bool) -> None:
     """Set routes, and say what became of it."""
     from wulf.node.fleet import change, routing
 

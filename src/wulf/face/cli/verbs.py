@@ -165,6 +165,11 @@ _WRITTEN: Mapping[str, Mapping[str, Verb]] = {
                     "predict",
                     "Say what a traced program would take on other networks, and whether that is worth anything.",
                 ),
+                "place": _verb(
+                    "place",
+                    "Say how many ranks each node should get where nodes are not equally fast, as a file that "
+                    "launchers take.",
+                ),
                 "shipped": _verb(
                     "shipped",
                     "Build a program that comes with wulf, put it on the nodes, and print its path there.",
@@ -208,7 +213,7 @@ _WRITTEN: Mapping[str, Mapping[str, Verb]] = {
 }
 #: Verb → verbs within it in the order in which they are used; what is not named comes last.
 _ORDER = {
-    "program": ("run", "trace", "characterise", "emulate", "predict", "worth", "shipped"),
+    "program": ("run", "trace", "characterise", "emulate", "predict", "worth", "place", "shipped"),
     "bench": ("hpl", "hpcc", "blas", "study"),
 }
 

@@ -24,9 +24,12 @@ from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.facts.capture import capture
 from wulf.node.fleet import change, level, linking
 from wulf.node.topology import routes as planning
+from wulf.node.topology.shapes import Shape
 
 #: No two nodes have the same routes, so they begin one after the other; each waits so much longer for the last [s].
 BEGIN_S = 1
+#: A shape whose routes are wanted is looked for so long [s].
+EMBED_S = 10.0
 
 
 class RoutingPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,25 +47,28 @@ class RoutingPlan(msgspec.Struct, frozen=True, kw_only=True):
     hops: dict[int, int]
 
 
-def intend(transport: Transport, guards: Guards, config: ClusterConfig, hops: int) -> RoutingPlan:
+def intend(transport: Transport, guards: Guards, config: ClusterConfig, hops: int | Shape) -> RoutingPlan:
     """Look at the nodes and plan ``direct up to hops, else the switch``; what earlier plans have more is taken away.
+
+    Of a shape the ways are those of dimension order, between all its nodes.
 
     Raises
     ------
     UsageError
-        `hops` is below 1, there are no links, or what the cluster file says of them does not suffice.
+        `hops` is below 1, the shape is not in the links, there are none, or what the cluster file says of them does not
+        suffice.
     RefusedError
         The nodes are not as the cluster file says, or their changes go through sudo, which sets no routes.
     TransportError
         A node does not answer.
     """
-    if hops < 1:
+    if isinstance(hops, int) and hops < 1:
         raise UsageError(
             f"--routes {hops}: how many links a way may have, 1 or more ('wulf rollback' undoes routes)"
         )
     if config.transport == "local":
         raise UsageError('routes are between machines: this cluster is one (transport = "local")')
-    planned = planning.plan(linking.pairs(config), hops)
+    planned = _planned(config, hops)
     if config.change.become is not None:
         raise change.RefusedError(
             "nothing was changed: routes are not set through sudo; set them as root "
@@ -94,6 +100,16 @@ def intend(transport: Transport, guards: Guards, config: ClusterConfig, hops: in
         plans=plans,
         hops=Counter(one.hops for one in planned),
     )
+
+
+def _planned(config: ClusterConfig, hops: int | Shape) -> list[planning.Route]:
+    links = linking.pairs(config)
+    if isinstance(hops, int):
+        return planning.plan(links, hops)
+    found = linking.embed(config, hops, within_s=EMBED_S)
+    if found.state != "found":
+        raise UsageError(f"--routes {hops}: {found.reason}")
+    return planning.by_dimension(hops, found.placement, links)
 
 
 def make(

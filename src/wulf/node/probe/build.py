@@ -30,7 +30,17 @@ REPLAY = "wulf-replay"
 #: Programs that need no MPI library, and those that are built for each.
 WITHOUT_MPI = ("wulf-probe-net", "wulf-dgemm", "wulf-delay", "wulf-guard", "wulf-guard-faults", REPLAY)
 WITH_MPI = (
-    *("wulf-probe-mpi", "wulf-heat", "wulf-farm", "wulf-emulate"),
+    *(
+        "wulf-probe-mpi",
+        "wulf-heat",
+        "wulf-farm",
+        "wulf-search",
+        "wulf-start",
+        "wulf-ep",
+        "wulf-is",
+        "wulf-cg",
+        "wulf-emulate",
+    ),
     *("libwulf-profile.so", "libwulf-tracer.so"),
 )
 #: Where distributions and the Python-index wheels put compiler wrappers that are not on the PATH.

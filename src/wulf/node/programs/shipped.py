@@ -38,6 +38,31 @@ _PROGRAMS = (
         summary="a master gives tasks of drawn length to workers and checks what comes back",
     ),
     Shipped(
+        name="search",
+        program="wulf-search",
+        summary="sequences sought in a database (Smith-Waterman in a task farm), held against known alignments",
+    ),
+    Shipped(
+        name="start",
+        program="wulf-start",
+        summary="an MPI job that begins and ends: its run time is what starting one takes",
+    ),
+    Shipped(
+        name="ep",
+        program="wulf-ep",
+        summary="pairs of Gaussian deviates: computing alone (by the specification of the NAS benchmarks' EP)",
+    ),
+    Shipped(
+        name="is",
+        program="wulf-is",
+        summary="whole numbers ranked: all keys go to other ranks (by the specification of the NAS benchmarks' IS)",
+    ),
+    Shipped(
+        name="cg",
+        program="wulf-cg",
+        summary="conjugate gradients: short messages and sums (by the specification of the NAS benchmarks' CG)",
+    ),
+    Shipped(
         name="dgemm",
         program="wulf-dgemm",
         summary="how fast a BLAS library multiplies matrices (see 'wulf bench blas')",

@@ -9,11 +9,16 @@ own ends: each node on it sends the packet on along it, and none ever returns.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from wulf.base.records import Pair
+from wulf.node.topology.shapes import Shape
+
+#: Where a rank is in a shape.
+Position = tuple[int, ...]
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,6 +63,53 @@ def plan(links: Sequence[Pair], hops: int) -> list[Route]:
         for node in around
         for target, path in _paths(node, around, hops).items()
     ]
+
+
+def by_dimension(shape: Shape, placement: Sequence[str], links: Sequence[Pair]) -> list[Route]:
+    """Return the routes between all nodes of a shape, dimension by dimension: the first one until it is right.
+
+    A torus goes the shorter way round, of two that are as long the ascending one. No node returns a packet, as each
+    step shortens the way; but the way back is another one where two dimensions differ, so that a node which checks the
+    reverse path strictly (``rp_filter`` 1) drops it.
+
+    Parameters
+    ----------
+    placement
+        Node of every rank; each edge of the shape is a link.
+    links
+        The two nodes of each link; of several links between two nodes the first is used.
+    """
+    numbers: dict[frozenset[str], int] = {}
+    for number, pair in enumerate(links):
+        numbers.setdefault(frozenset(pair), number)
+    positions = list(itertools.product(*map(range, shape.extents)))
+    at = dict(zip(positions, placement, strict=True))
+    found = []
+    for start, target in itertools.permutations(positions, 2):
+        neighbour = at[_step(shape, start, target)]
+        link = numbers[frozenset((at[start], neighbour))]
+        hops = sum(abs(step) for step in _steps(shape, start, target))
+        found.append(Route(node=at[start], target=at[target], neighbour=neighbour, link=link, hops=hops))
+    return found
+
+
+def _steps(shape: Shape, start: Position, target: Position) -> list[int]:
+    """Return how many links to go in each dimension, downwards below zero."""
+    found = []
+    for extent, here, there in zip(shape.extents, start, target, strict=True):
+        ahead = (there - here) % extent
+        # Only what is periodic has a link from its end to its begin.
+        goes_round = shape.kind in ("ring", "torus")
+        found.append((ahead if 2 * ahead <= extent else ahead - extent) if goes_round else there - here)
+    return found
+
+
+def _step(shape: Shape, start: Position, target: Position) -> Position:
+    """Return the next position on the way."""
+    steps = _steps(shape, start, target)
+    first = next(place for place, step in enumerate(steps) if step)
+    moved = (start[first] + (1 if steps[first] > 0 else -1)) % shape.extents[first]
+    return (*start[:first], moved, *start[first + 1 :])
 
 
 def forwarded(routes: Iterable[Route]) -> dict[str, set[int]]:

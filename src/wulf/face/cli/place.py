@@ -1,0 +1,62 @@
+"""``wulf program place``: ranks by the measured speed of the nodes."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wulf.base.errors import UsageError
+from wulf.base.text import printable
+
+
+def command(
+    run: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN",
+            help="A run of 'wulf bench hpcc' (DGEMM of each node) or of 'wulf measure --suite host' (fixed work).",
+        ),
+    ],
+    ranks: Annotated[int, typer.Option(min=1, help="Ranks of all nodes together.")],
+    form: Annotated[
+        str,
+        typer.Option(
+            help="openmpi or mpich: a hostfile; slurm: a line for each rank, for SLURM_HOSTFILE with "
+            "--distribution=arbitrary."
+        ),
+    ] = "openmpi",
+    even: Annotated[
+        bool,
+        typer.Option("--even", help="As many on each node as on the others: what it is to be held against."),
+    ] = False,
+    runs: Annotated[Path, typer.Option(help="Directory that holds the runs.")] = Path("runs"),
+) -> None:
+    """Say how many ranks each node should get where nodes are not equally fast, as a file that launchers take.
+
+    Each rank is taken to have the same work. The node that is done last decides; ranks are given so that this is as
+    early as can be. What that would bring were there nothing but computing is said on standard error; what it brings is
+    measured, in turn with the even placement (--even).
+    """
+    from wulf.base.store import find_run, load
+    from wulf.compose.speeds import speeds_of
+    from wulf.node.fleet import placement
+
+    if form not in placement.FORMS:
+        raise UsageError(f"--form {form}: {', '.join(placement.FORMS)}")
+    found = speeds_of(load(find_run(run, runs)))
+    usual = placement.even(list(found.speeds), ranks)
+    given = usual if even else placement.ranks_of(found.speeds, ranks)
+    for line in placement.lines(given, form):
+        sys.stdout.write(f"{printable(line, 300)}\n")
+    sys.stderr.write(f"by {printable(found.what, 100)}\n")
+    for node, speed in found.speeds.items():
+        share = speed / max(found.speeds.values())
+        sys.stderr.write(f"  {printable(node, 60)}: {share:.0%} of the fastest, {given[node]} ranks\n")
+    if not even:
+        change = placement.gain(found.speeds, given, usual) - 1
+        sys.stderr.write(
+            f"against even placement: {change:+.1%} of the time, were there nothing but computing\n"
+        )
