@@ -12,7 +12,7 @@ from wulf.base.errors import ConfigError, UsageError
 from wulf.tools.hpl import asked
 from wulf.tools.hpl import program as hpl
 from wulf.tools.hpl.page import build
-from wulf.tools.hpl.record import HplLaunch, HplProblem, HplSetting
+from wulf.tools.hpl.record import HplAsked, HplLaunch, HplSetting
 from wulf.tools.hpl.request import HplRequest
 from wulf.tools.hpl.result import conclude
 
@@ -75,7 +75,7 @@ SETTINGS = st.builds(
 @given(orders=st.lists(st.integers(1, 99_999), min_size=1, max_size=20), chosen=SETTINGS)
 def test_what_is_written_is_what_is_read(orders: list[int], chosen: HplSetting) -> None:
     found = asked.parse(hpl.hpl_dat(orders, chosen), "HPL.dat")
-    assert found == [HplProblem(n=n, setting=chosen) for n in orders]
+    assert found == [HplAsked(n=n, setting=chosen) for n in orders]
 
 
 def test_all_values_are_made_with_each_other():
@@ -160,7 +160,7 @@ def test_a_grid_is_rows_by_columns():
             asked.grid(text)
 
 
-def _launch(index: int, problem: HplProblem, gflops: float | None) -> HplLaunch:
+def _launch(index: int, problem: HplAsked, gflops: float | None) -> HplLaunch:
     return HplLaunch(
         index=index,
         phase="confirm",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from wulf.base.errors import ConfigError, UsageError
-from wulf.tools.hpl.record import HplProblem, HplSetting
+from wulf.tools.hpl.record import HplAsked, HplSetting
 from wulf.tools.hpl.request import HplRequest
 
 #: HPL itself takes no more values of a parameter (HPL_MAX_PARAM).
@@ -63,7 +63,7 @@ _LINES: tuple[_Values | _Value | None, ...] = (
 _HEAD = 4
 
 
-def problems(request: HplRequest, nodes: int, cpus: int) -> list[HplProblem]:
+def problems(request: HplRequest, nodes: int, cpus: int) -> list[HplAsked]:
     """Return what is asked for; empty where that is to be searched.
 
     Parameters
@@ -84,7 +84,7 @@ def problems(request: HplRequest, nodes: int, cpus: int) -> list[HplProblem]:
         p, q = grid(request.grid)
         # What HPL's own file has, and its authors advise for a mixture of networks.
         chosen = HplSetting(nb=request.nb, p=p, q=q, threads=1, bcast=1, depth=1, swap=2)
-        found = [HplProblem(n=request.n, setting=chosen)]
+        found = [HplAsked(n=request.n, setting=chosen)]
     else:
         return []
     return [_with_threads(problem, nodes * cpus) for problem in found]
@@ -98,7 +98,7 @@ def grid(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def _with_threads(problem: HplProblem, cores: int) -> HplProblem:
+def _with_threads(problem: HplAsked, cores: int) -> HplAsked:
     """Return it with as many threads in each rank as there are cores for."""
     chosen = problem.setting
     if chosen.ranks > cores:
@@ -107,10 +107,10 @@ def _with_threads(problem: HplProblem, cores: int) -> HplProblem:
             "take more nodes, or a smaller grid"
         )
     values = {name: getattr(chosen, name) for name in chosen.__struct_fields__}
-    return HplProblem(n=problem.n, setting=HplSetting(**values | {"threads": cores // chosen.ranks}))
+    return HplAsked(n=problem.n, setting=HplSetting(**values | {"threads": cores // chosen.ranks}))
 
 
-def require_room(asked: Sequence[HplProblem], largest: int | None) -> None:
+def require_room(asked: Sequence[HplAsked], largest: int | None) -> None:
     """Raise UsageError where a matrix does not fit into the memory.
 
     Parameters
@@ -122,7 +122,7 @@ def require_room(asked: Sequence[HplProblem], largest: int | None) -> None:
         raise UsageError(f"N {most} does not fit into the nodes' memory: {largest} is the largest that does")
 
 
-def read(path: Path) -> list[HplProblem]:
+def read(path: Path) -> list[HplAsked]:
     """Return the problems of an HPL.dat, in HPL's own order.
 
     Raises
@@ -140,7 +140,7 @@ def read(path: Path) -> list[HplProblem]:
     return parse(data.decode("utf-8", errors="replace"), str(path))
 
 
-def parse(text: str, source: str) -> list[HplProblem]:
+def parse(text: str, source: str) -> list[HplAsked]:
     """Return the problems of the text of an HPL.dat; raises ConfigError that names its `source` and the line."""
     reader = _Reader(text.splitlines(), source)
     lists: dict[str, list[int]] = {}
@@ -168,12 +168,12 @@ def parse(text: str, source: str) -> list[HplProblem]:
 
 def _combined(
     lists: Mapping[str, Sequence[int]], singles: Mapping[str, int], grids: Sequence[tuple[int, int]]
-) -> Iterator[HplProblem]:
+) -> Iterator[HplAsked]:
     for combination in itertools.product(*lists.values()):
         values = dict(zip(lists, combination, strict=True))
         p, q = grids[values.pop("grid")]
         n = values.pop("n")
-        yield HplProblem(n=n, setting=HplSetting(p=p, q=q, threads=1, **values, **singles))
+        yield HplAsked(n=n, setting=HplSetting(p=p, q=q, threads=1, **values, **singles))
 
 
 class _Reader:

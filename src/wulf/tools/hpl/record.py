@@ -65,7 +65,7 @@ class HplSetting(Record, frozen=True, kw_only=True):
         return f"{self.layout}, NB {self.nb}, {broadcast}, depth {self.depth}, {swap}"
 
 
-class HplProblem(Record, frozen=True, kw_only=True):
+class HplAsked(Record, frozen=True, kw_only=True):
     """A problem that was asked for."""
 
     #: Order of the matrix.
@@ -185,7 +185,7 @@ class HplPlan(Record, frozen=True, kw_only=True):
     #: BLAS library → why it is not tried.
     libraries_left_out: dict[str, str] = {}
     #: What is run without a search; empty where the quickest setting is searched.
-    asked: list[HplProblem] = []
+    asked: list[HplAsked] = []
     #: Whether nodes are looked at, what they take, during the launches that count.
     measures_power: bool = False
     #: Of the whole machine; null when not given.
@@ -236,7 +236,7 @@ class Standing(Record, frozen=True, kw_only=True):
 class HplFigure(Record, frozen=True, kw_only=True):
     """What came of one problem that was asked for."""
 
-    problem: HplProblem
+    problem: HplAsked
     #: Median over its launches, with its interval; null where none came to its end.
     gflops: Estimate | None
     time: Estimate | None
