@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.unit.make_records import operation, plan, result
 from wulf.base.records import LeftOut
 from wulf.face.cli.measure_progress import time_left, what_fits
+from wulf.node.fleet import allocation
 from wulf.node.measuring.fitting import forecast
 from wulf.node.probe import budget, ladder, schedule
 
@@ -218,3 +219,13 @@ def test_time_left_counts_to_the_next_decision_and_to_the_end():
     left = schedule.Forecast(intervals_s=0.0, least_s=1.0, most_s=60.0)
     assert time_left(left) == "done in 1 s at the earliest, ends within 60 s"
     assert time_left(schedule.Forecast(intervals_s=0.0, least_s=9.0, most_s=9.0)) == "ends within 9 s"
+
+
+def test_preparing_is_part_of_a_budget_and_leaves_half_of_it():
+    said = []
+    assert allocation.left_of(300.0, 40.0, "the search", said.append) == 260.0
+    assert said == []
+    assert allocation.left_of(300.0, 200.0, "the search", said.append) == 150.0
+    assert said == [
+        "preparing took 200 s of the budget of 300 s; the search still gets 150 s, so all of it takes about 350 s"
+    ]

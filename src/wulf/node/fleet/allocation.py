@@ -17,6 +17,8 @@ from wulf.node.probe.build import MpiLibrary
 #: Time that is left of an allocation to end what runs, put the nodes back and write the results [s].
 RESERVE_S = 60.0
 _ASK_S = 20.0
+#: Share of a budget that stays for the work itself, however long it takes to prepare it.
+LEAST_LEFT = 0.5
 
 Say = Callable[[str], None]
 
@@ -54,6 +56,27 @@ def capped(budget_s: float, say: Say) -> float:
         f"{RESERVE_S:.0f} s are kept to put everything back"
     )
     return left_s - RESERVE_S
+
+
+def left_of(budget_s: float, passed_s: float, what: str, say: Say) -> float:
+    """Return what preparing leaves of a budget [s]: it is part of it, but half stays in any case, which is said.
+
+    Parameters
+    ----------
+    passed_s
+        What preparing took [s].
+    what
+        What comes now.
+    """
+    left_s = budget_s - passed_s
+    if left_s >= LEAST_LEFT * budget_s:
+        return left_s
+    left_s = LEAST_LEFT * budget_s
+    say(
+        f"preparing took {passed_s:.0f} s of the budget of {budget_s:.0f} s; {what} still gets {left_s:.0f} s, so all "
+        f"of it takes about {passed_s + left_s:.0f} s"
+    )
+    return left_s
 
 
 def require_inside(config: ClusterConfig, nodes: Collection[str]) -> None:

@@ -157,9 +157,11 @@ def carry_out(
         Nothing could be measured.
     """
     state = _State()
+    left_s = allocation.left_of(task.budget_s, time.monotonic() - begin_s, "the search", say)
+    end_s = time.monotonic() + left_s
     try:
-        _search(task, bench, library, units, state, say)
-        _finish(task, bench, library, state, begin_s + task.budget_s, say)
+        _search(task, (1 - AFTER_SHARE) * left_s, bench, library, units, state, say)
+        _finish(task, bench, library, state, end_s, say)
     except KeyboardInterrupt:
         if not state.results:
             raise
@@ -245,9 +247,15 @@ def _units(task: CollectivesTask, operations: dict[str, Operation]) -> list[Unit
 
 
 def _search(
-    task: CollectivesTask, bench: Bench, library: Library, units: Sequence[Unit], state: _State, say: Say
+    task: CollectivesTask,
+    budget_s: float,
+    bench: Bench,
+    library: Library,
+    units: Sequence[Unit],
+    state: _State,
+    say: Say,
 ) -> None:
-    end = time.monotonic() + (1 - AFTER_SHARE) * task.budget_s
+    end = time.monotonic() + budget_s
     failures = []
     for place, unit in enumerate(units):
         search = Search(unit, library, bench.times, task.seed)

@@ -67,7 +67,11 @@ class TuneRequest:
     knobs: KnobsField = ()
     budget_s: Annotated[
         float | None,
-        Option("Time for the search (30m, 1h30m); --resume has it anew. Default: 30m.", unit=SECONDS),
+        Option(
+            "Time for all of it (30m, 1h30m): preparing counts, and leaves half to the search. --resume has it anew. "
+            "Default: 30m.",
+            unit=SECONDS,
+        ),
     ] = None
     margin: MatterField = 0.02
     mpi: MpiField = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -118,6 +119,7 @@ def start(task: TuneTask, path: Path, watcher: Watcher, *, set_kept: bool) -> Tu
     KeyboardInterrupt
         With the nodes put back and the results kept.
     """
+    begin = time.monotonic()
     change.require_right(task.config, task.nodes)
     task = msgspec.structs.replace(task, goal=prepare.placed(task.goal, task.config.transport))
     tools = prepare.tools_for(task.goal, task.mpi, watcher.stage)
@@ -137,7 +139,9 @@ def start(task: TuneTask, path: Path, watcher: Watcher, *, set_kept: bool) -> Tu
                 )
             if workload.at_once:
                 trial_s = loop.pilot(ready.bench, workload, task.goal.figures, task.seed)
-            task = msgspec.structs.replace(task, budget_s=allocation.capped(task.budget_s, watcher.note))
+            passed_s = time.monotonic() - begin
+            left_s = allocation.left_of(task.budget_s, passed_s, "the search", watcher.note)
+            task = msgspec.structs.replace(task, budget_s=allocation.capped(left_s, watcher.note))
             manifest = _manifest(task, path.name, choice, ready, records, workload, trial_s=trial_s)
             with TuningWriter.create(path, manifest, may_be_there=True) as writer:
                 watcher.begun(path, manifest)
