@@ -8,6 +8,7 @@ import re
 import subprocess
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from wulf.base import catalogue
@@ -300,6 +301,31 @@ def test_what_cannot_be_kept_says_what_to_do():
     found = persist([isolated], nic, record, CHANGE)
     assert "grubby --update-kernel=ALL" in found.unpersistable["cpu.isolcpus"]
     assert found.steps == []
+
+
+@pytest.mark.parametrize(("name", "hook"), [("veth", False), ("r8169", True)])
+def test_without_a_running_systemd_it_is_said_what_holds_and_what_does_not(name, hook):
+    record, nic = facts(name)
+    record = msgspec.structs.replace(
+        record,
+        facts={key: value for key, value in record.facts.items() if key != "system.state"},
+        unknown=record.unknown | {"system.state": "systemd does not say: offline"},
+    )
+    words = (
+        "net.core.busy_poll=50",
+        "vm.thp=never",
+        "net.conntrack=notrack",
+        "svc.irqbalance=off",
+        "nic.eee=off",
+    )
+    found = keep(record, nic, *words)
+    left = {"vm.thp", "net.conntrack", "svc.irqbalance"} | (set() if hook else {"nic.eee"})
+    assert {
+        knob: "systemd does not run there" in why for knob, why in found.unpersistable.items()
+    } == dict.fromkeys(left, True)
+    assert "/etc/sysctl.d/90-wulf.conf holds if what starts the node reads it" in found.notes[-1]
+    assert not [path for path in found.texts if "systemd" in path]
+    assert ("/etc/network/if-up.d/wulf-settings" in found.texts) is hook
 
 
 def test_files_of_an_earlier_change_go():

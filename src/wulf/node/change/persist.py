@@ -32,6 +32,11 @@ _DRIVER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _SETTINGS, _LATENCY = (
     unit.rpartition("/")[2] for unit in (configuration_files.SETTINGS_UNIT, configuration_files.LATENCY_UNIT)
 )
+#: Where systemd does not run: what would need it.
+_NOT_SET = (
+    "systemd does not run there, and nothing else sets it at boot: set it again after a boot, "
+    "or in what starts the node"
+)
 _NIC_SCOPES = ("interface", "queue", "route", "cluster")
 _RHEL = ("Red Hat", "Rocky", "AlmaLinux", "CentOS", "Fedora", "Oracle")
 
@@ -135,6 +140,8 @@ class _Node:
         self._head = head
         self._change = change
         self._portable = not change
+        #: Whether systemd starts what is kept at boot.
+        self._boots = self._portable or "system.state" not in record.unknown | record.absent
         self._texts: dict[str, str] = {}
         self._places: dict[str, str] = {}
         self._unpersistable: dict[str, str] = {}
@@ -208,6 +215,9 @@ class _Node:
 
     def _at_boot(self, knob_setting: KnobSetting, step: Step) -> None:
         """Keep a service off or on: what systemd starts at boot."""
+        if not self._boots:
+            self._unpersistable[knob_setting.knob.id] = _NOT_SET
+            return
         state = {"on": "enabled", "off": "disabled"}[knob_setting.value]
         now = self._text(knob_setting.knob.id)
         self._places[knob_setting.knob.id] = f"systemctl {state.removesuffix('d')} {step.target}"
@@ -228,6 +238,8 @@ class _Node:
                 "firewall-cmd --permanent --zone=trusted "
                 f"--change-interface={interface_in_command(self._interface)}"
             )
+        elif not self._boots:
+            self._unpersistable[knob_setting.knob.id] = _NOT_SET
         else:
             self._script.append(("firewall", step))
             self._item("script", knob_setting, "firewall/")
@@ -266,6 +278,9 @@ class _Node:
             part = "nic"
         elif step.kind == "pm_qos":
             part = "latency"
+        if not self._boots and not (part == "nic" and self._hook()):
+            self._unpersistable[knob_setting.knob.id] = _NOT_SET
+            return
         self._script.append((part, step))
         card = f",{step.interface}" if step.interface != (self._interface or NOTHING) else ""
         self._item("script", knob_setting, f"{part}{card}/")
@@ -345,6 +360,10 @@ class _Node:
         if self._sysctls:
             path = self._sysctl_file()
             self._note_sysctls(path)
+            if not self._boots:
+                self._notes.append(
+                    f"systemd does not run there: {path} holds if what starts the node reads it (sysctl --system)"
+                )
             # One that was given a later name takes the earlier ones with it.
             for knob, place in self._places.items():
                 self._places[knob] = path if place.startswith("/etc/sysctl.d/") else place
@@ -387,7 +406,7 @@ class _Node:
             return []
         parts = {part for part, _ in self._script}
         steps = [self._file(configuration_files.SCRIPT, self._script_text(), self._items["script"], "755")]
-        if parts - {"latency"}:
+        if self._boots and parts - {"latency"}:
             online = any(step.kind == "route" for _, step in self._script)
             unit = configuration_files.settings_unit(self._head, online=online)
             steps += self._enabled(configuration_files.SETTINGS_UNIT, unit, ["online"] if online else [])
