@@ -60,6 +60,7 @@ NAMES = (
     "install",
     "help",
     "soak",
+    "sudo",
     "suite",
     "shape",
     "field",

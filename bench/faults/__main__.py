@@ -1,4 +1,4 @@
-"""``python -m bench.faults [--once | --quick | --whole | --orders] [--only=TEXT] [--limit=SECONDS]``."""
+"""``python -m bench.faults [--once | --quick | --whole | --orders] [--only=TEXT] [--limit=SECONDS] [--nodes=N]``."""
 
 import sys
 

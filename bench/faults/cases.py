@@ -30,6 +30,9 @@ class Points(msgspec.Struct, frozen=True):
     new_after_boot: dict[str, str | None] = {}
 
 
+#: Side of the cases that are orders of events.
+SIDE = "order"
+
 #: How a change is run: to its end; given up when all is applied; left when all is applied.
 WAYS = ("keep", "give up", "abandon")
 #: At a step of the guard; those with a capital letter are done from outside while it waits.

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from bench.faults import orders
-from bench.faults.cases import WAYS, Case, Points
+from bench.faults.cases import SIDE, WAYS, Case, Points
 from bench.faults.changes import CUTTING
 from bench.faults.judge import Verdict, difference, judge
 from bench.faults.node import wait_for
@@ -62,7 +62,7 @@ def _record_new_state(team: Team, change: str, found: Points) -> None:
 
 def attempt(team: Team, case: Case, points: Mapping[str, Points]) -> Verdict:
     """Run one case and judge it; afterwards the nodes are as before."""
-    if case.side == orders.SIDE:
+    if case.side == SIDE:
         return _order(team, case)
     verdict = Verdict(case)
     begin = time.monotonic()

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
-from bench.faults.cases import Case
+from bench.faults import adversary
+from bench.faults.cases import SIDE, Case
 from bench.faults.changes import CHANGES
 from bench.faults.controller import FIRST
 from bench.faults.node import Facts, Site, faulty_program, inside, wait_for
@@ -21,8 +22,6 @@ from wulf.node.change import answers
 from wulf.node.change.guard import DONE, Answer, Guards
 from wulf.node.change.steps import NOTHING, Step
 
-#: Side of the cases that are orders.
-SIDE = "order"
 #: The change of an order, and others beside it.
 TX, OTHER, BACK = "20260101T000000-00000a", "20260101T000000-00000b", "20260101T000000-00000c"
 #: An unconfirmed change is undone so soon where the order waits for that [s].
@@ -79,44 +78,176 @@ MALFORMED = {
     "lock without time": _BOOT + r"lock\tme\n",
     "stored that is none": _BOOT + r"set\tk\tstored\t-\tt\tA\tsame\t1\tfile:644:???\n",
 }
-#: What somebody else sets meanwhile → the command, how it is seen, and what takes it away again.
+
+
+class Foreign(msgspec.Struct, frozen=True):
+    """What somebody else sets meanwhile."""
+
+    #: The command; how it is seen; what takes it away again, with what was seen before as ``{before}``.
+    edit: str
+    look: str
+    back: str
+    #: What is changed, where it is not the change of this name in `CHANGES`, and what that needs.
+    plan: tuple[Step, ...] = ()
+    setup: str = "true"
+
+
+_TUNED_FILE = "/usr/local/planted/active_profile"
+_TURBO = "/run/planted-cpu/boost"
+_IDLE = "/run/planted-cpu/cpu*/state*/disable"
 FOREIGN = {
-    "sysctl": (
+    "sysctl": Foreign(
         "sysctl -qw net.ipv4.tcp_rmem='4096 99999 6291456'",
         "sysctl -n net.ipv4.tcp_rmem",
         "sysctl -qw net.ipv4.tcp_rmem='{before}'",
     ),
-    "ethtool": (
+    "ethtool": Foreign(
         "ethtool -K host0 gro on",
         "ethtool -k host0 | grep generic-receive",
         "ethtool -K host0 gro off",
     ),
-    "mtu": ("ip link set host0 mtu 1390", "cat /sys/class/net/host0/mtu", "ip link set host0 mtu 1500"),
-    "firewall": (
+    "mtu": Foreign(
+        "ip link set host0 mtu 1390", "cat /sys/class/net/host0/mtu", "ip link set host0 mtu 1500"
+    ),
+    "firewall": Foreign(
         "nft add rule inet planted input tcp dport 29999 accept comment '\"foreign\"'",
         "nft list ruleset | grep foreign",
         "nft -a list chain inet planted input | sed -n 's/.*foreign.*handle //p' | "
         "xargs -n 1 nft delete rule inet planted input handle",
     ),
-    "service": ("nft add table ip foreign", "nft list tables | grep foreign", "nft delete table ip foreign"),
-    "sysfs": (
+    "service": Foreign(
+        "nft add table ip foreign", "nft list tables | grep foreign", "nft delete table ip foreign"
+    ),
+    "sysfs": Foreign(
         "echo 77000 >/sys/class/net/host0/gro_flush_timeout",
         "cat /sys/class/net/host0/gro_flush_timeout",
         "echo {before} >/sys/class/net/host0/gro_flush_timeout",
     ),
-    "stored": (
+    "stored": Foreign(
         "echo 'net.ipv4.tcp_keepalive_probes = 8' >>/etc/sysctl.d/98-planted.conf",
         "grep keepalive /etc/sysctl.d/98-planted.conf",
         "sed -i /keepalive/d /etc/sysctl.d/98-planted.conf; touch -d 2026-01-01 /etc/sysctl.d/98-planted.conf",
     ),
-    "mpi": (
+    "mpi": Foreign(
         "echo 'orte_tmpdir_base = /scratch' >>{mpi}",
         "grep orte_tmpdir_base {mpi}",
         "cp -a /run/planted-file {mpi}",
     ),
+    "unit": Foreign(
+        "systemctl -q mask planted-foreign.service",
+        "systemctl is-enabled planted-foreign.service | grep masked",
+        "systemctl -q unmask planted-foreign.service; systemctl -q disable planted-foreign.service; "
+        "rm -f /lib/systemd/system/planted-foreign.service; systemctl daemon-reload",
+        (
+            Step(
+                knob="u",
+                kind="unit",
+                interface=NOTHING,
+                target="planted-foreign.service",
+                value="disabled",
+            ),
+        ),
+        "cp /etc/systemd/system/planted.service /lib/systemd/system/planted-foreign.service; "
+        "systemctl daemon-reload; systemctl -q enable planted-foreign.service",
+    ),
+    "file that is no list": Foreign(
+        "echo 'echo foreign' >>/etc/planted-foreign.sh",
+        "grep foreign /etc/planted-foreign.sh",
+        "rm -f /etc/planted-foreign.sh",
+        (
+            Step(
+                knob="f",
+                kind="stored",
+                interface=NOTHING,
+                target="/etc/planted-foreign.sh",
+                value="file:755:IyEvYmluL3NoCg==",
+            ),
+        ),
+    ),
+    "link to a file": Foreign(
+        "ln -sfn /etc/shells /etc/planted-foreign",
+        "readlink /etc/planted-foreign | grep shells",
+        "rm -f /etc/planted-foreign",
+        (
+            Step(
+                knob="f",
+                kind="stored",
+                interface=NOTHING,
+                target="/etc/planted-foreign",
+                value="link:/etc/hostname",
+            ),
+        ),
+    ),
+    "route": Foreign(
+        "ip route replace 198.18.7.0/24 dev host0 scope link rto_min 77ms",
+        "ip route show 198.18.7.0/24 | grep 77ms",
+        "ip route del 198.18.7.0/24",
+        (Step(knob="r", kind="route", interface="host0", target="rto_min", value="5ms"),),
+    ),
+    "host_route": Foreign(
+        "ip route replace 198.18.9.9/32 dev host0 src $(ip -4 -o addr show dev host0 | sed 's/.*inet //; s,/.*,,')",
+        "ip route show 198.18.9.9 | grep src",
+        "ip route del 198.18.9.9",
+        (
+            Step(
+                knob="h",
+                kind="host_route",
+                interface=NOTHING,
+                target="198.18.9.9",
+                value="dev host0",
+            ),
+        ),
+    ),
+    "tuned": Foreign(
+        "tuned-adm profile powersave",
+        f"grep powersave {_TUNED_FILE}",
+        "true",
+        (
+            Step(
+                knob="t",
+                kind="tuned",
+                interface=NOTHING,
+                target=_TUNED_FILE,
+                value="network-latency",
+            ),
+        ),
+        "tuned-adm profile balanced",
+    ),
+    "turbo": Foreign(
+        f"echo 7 >{_TURBO}",
+        f"grep 7 {_TURBO}",
+        "true",
+        (Step(knob="b", kind="turbo", interface=NOTHING, target=_TURBO, value="0"),),
+        f"mkdir -p /run/planted-cpu; echo 1 >{_TURBO}",
+    ),
+    "idle_states": Foreign(
+        "echo 7 >/run/planted-cpu/cpu0/state1/disable",
+        "grep 7 /run/planted-cpu/cpu0/state1/disable",
+        "true",
+        (
+            Step(
+                knob="i",
+                kind="idle_states",
+                interface=NOTHING,
+                target=_IDLE,
+                value="disabled: state2",
+            ),
+        ),
+        "for s in 1 2; do mkdir -p /run/planted-cpu/cpu0/state$s; echo 0 >/run/planted-cpu/cpu0/state$s/disable; done",
+    ),
 }
 #: Between which verbs that happens, and how the change ends.
-BETWEEN = ("begin and apply", "apply and undo", "apply and confirm", "confirm and rollback")
+BETWEEN = (
+    "begin and apply",
+    "begin and undo",
+    "apply and undo",
+    "apply and the deadline",
+    "apply and swap",
+    "apply and confirm",
+    "confirm and rollback",
+    "rollback and apply",
+    "the rollback's apply and its confirm",
+)
 #: Tools that die → in which changes.
 TOOLS = {
     "ip": ("mtu",),
@@ -124,19 +255,26 @@ TOOLS = {
     "nft": ("firewall", "service"),
     "systemctl": ("service", "unit"),
     "ompi_info": ("mpi",),
+    "systemd-run": ("sysctl", "stored"),
 }
-DIES_AT = range(1, 9)
+#: How a tool ends at its n-th call → what it does instead.
+ENDS = {
+    "dies": "kill -9 $$",
+    "fails": "exit 1",
+    "is cut short": '{real} "$@" >/run/planted-said 2>&1; size=$(wc -c </run/planted-said); '
+    "head -c $((size / 2)) /run/planted-said; kill -9 $$",
+}
+DIES_AT = range(1, 13)
 _WRAPPER = """\
 cat >/usr/local/sbin/{tool} <<'END'
 #!/bin/sh
 n=$(($(cat /run/planted-count 2>/dev/null || echo 0) + 1))
 echo $n >/run/planted-count
-[ $n != {when} ] || kill -9 $$
+if [ $n = {when} ]; then {end}; fi
 exec {real} "$@"
 END
 chmod 755 /usr/local/sbin/{tool}; rm -f /run/planted-count
 """
-_TUNED_FILE = "/usr/local/planted/active_profile"
 _TUNED_ADM = """\
 mkdir -p /usr/local/planted /usr/local/sbin
 cat >/usr/local/sbin/tuned-adm <<'END'
@@ -235,6 +373,10 @@ class Course:
         """Return the state of a change as people see it; empty where it is not shown."""
         return next((entry.state for entry in self.status().journal if entry.change == tx), "")
 
+    def must(self, holds: object, what: str) -> None:
+        """End the order where something does not hold."""
+        _must(holds, what)
+
     def is_pristine(self) -> bool:
         """Whether all is as before."""
         return self.settings() == self._pristine
@@ -286,7 +428,10 @@ def is_free(site: Site) -> bool:
 
 def orders() -> list[Case]:
     """Return all orders as cases, of each kind some first."""
-    kinds = [list(group) for group in (_damages(), _signals(), _single(), _foreign_ones(), _dying())]
+    kinds = [
+        list(group)
+        for group in (_damages(), _signals(), _single(), _foreign_ones(), _dying(), adversary.cases())
+    ]
     found = []
     while any(kinds):
         for group in kinds:
@@ -365,7 +510,8 @@ def _dying() -> Iterator[Case]:
     for tool, changes in TOOLS.items():
         for change in changes:
             for when in DIES_AT:
-                yield _case(change, f"{tool} dies", str(when))
+                for end in ENDS:
+                    yield _case(change, f"{tool} {end}", str(when))
 
 
 def run(case: Case, site: Site, pristine: Facts, boot: Callable[[str], None]) -> list[str]:
@@ -380,8 +526,10 @@ def run(case: Case, site: Site, pristine: Facts, boot: Callable[[str], None]) ->
 
 
 def _way(case: Case, boot: Callable[[str], None]) -> Callable[[Course, Case], None]:
-    if case.change == "tuned":
+    if case.change == "tuned" and case.fault.endswith("after a profile"):
         return lambda course, case: _tuned(course, case, boot)
+    if case.change == adversary.CHANGE:
+        return adversary.attack
     ways: Mapping[str, Callable[[Course, Case], None]] = {
         "a recycled number": _recycled,
         "a number that looks alike": _recycled,
@@ -394,7 +542,7 @@ def _way(case: Case, boot: Callable[[str], None]) -> Callable[[Course, Case], No
         "rules that time out": _rules,
         "malformed": _malformed,
         "somebody else sets something": _foreign,
-        **{f"{tool} dies": _dies for tool in TOOLS},
+        **{f"{tool} {end}": _dies for tool in TOOLS for end in ENDS},
     }
     return ways.get(case.fault) or (_damaged if case.fault in DAMAGES else _signalled)
 
@@ -490,44 +638,67 @@ def _stuck_and_another(course: Course, case: Case) -> None:
 
 def _foreign(course: Course, case: Case) -> None:
     """What somebody else sets between two verbs stays, whatever becomes of the change."""
-    site = course.site
+    site, foreign = course.site, FOREIGN[case.change]
     mpi = site.shell("ompi_info --path sysconfdir --parsable | sed -n 's/^path:sysconfdir://p'").strip()
     file = f"$(readlink -f {mpi}/openmpi-mca-params.conf)"
-    site.shell(f"cp -a {file} /run/planted-file")
-    named = {"mpi": file, "before": "{before}"}
-    edit, look, back = (text.format(**named) for text in FOREIGN[case.change])
+    site.shell(f"cp -a {file} /run/planted-file\n{_TUNED_ADM}\n{foreign.setup}")
+    edit, look, back = (text.replace("{mpi}", file) for text in (foreign.edit, foreign.look, foreign.back))
     before = site.shell(f"{look} || true").strip()
-    plan = [
-        step for step in CHANGES[case.change] if (case.change, step.target) != ("sysctl", "net.ipv4.tcp_rmem")
-    ]
-    if case.change == "sysfs":
-        plan = plan[1:]
-    course.guard("begin", TX, FIRST, str(LONG_S), plan=plan, good=True)
-    _edit_if(case, "begin and apply", site, edit)
-    course.guard("apply", TX, good=True)
-    _edit_if(case, "apply and", site, edit)
-    if case.at.endswith("undo") or case.at.startswith("begin"):
-        course.guard("undo", TX, good=True)
-    else:
-        course.guard("confirm", TX, good=True)
-        _edit_if(case, "confirm and", site, edit)
-        course.roll_back()
+    _edit_between(course, case.at, list(foreign.plan) or _without_foreign(case.change), edit)
     seen = site.shell(f"{look} || true").strip()
     site.shell(back.replace("{before}", before))
     _must(seen and seen != before, f"what somebody else has set is gone: {seen!r}")
-    _must(course.written() in ("undone", "confirmed"), f"it is {course.written()!r}")
+    _must(course.written() in ("undone", "confirmed", ""), f"it is {course.written()!r}")
 
 
-def _edit_if(case: Case, start: str, site: Site, edit: str) -> None:
-    if case.at.startswith(start):
-        site.shell(edit)
+def _without_foreign(change: str) -> list[Step]:
+    """Return the steps of a change but for what somebody else sets."""
+    plan = [step for step in CHANGES[change] if (change, step.target) != ("sysctl", "net.ipv4.tcp_rmem")]
+    return plan[1:] if change == "sysfs" else plan
+
+
+def _edit_between(course: Course, at: str, plan: list[Step], edit: str) -> None:
+    """Go through the verbs up to those two, with what somebody else sets between them, and to the end."""
+    course.guard("begin", TX, FIRST, str(LONG_S), plan=plan, good=True)
+    if at.startswith("begin and"):
+        course.site.shell(edit)
+    if at != "begin and undo":
+        course.guard("apply", TX, good=True)
+    if at.startswith("apply and"):
+        course.site.shell(edit)
+    if at == "apply and swap":
+        another = [_step("k", "sysctl", NOTHING, "net.ipv4.tcp_autocorking", "0")]
+        course.guard("swap", TX, OTHER, FIRST, str(LONG_S), plan=another, good=True)
+        course.guard("undo", OTHER, good=True)
+    elif at == "apply and the deadline":
+        course.guard("extend", TX, str(SOON_S), good=True)
+        course.wait_undone()
+    elif at.endswith("undo") or at == "begin and apply":
+        course.guard("undo", TX, good=True)
+    else:
+        course.guard("confirm", TX, good=True)
+        _roll_back_and_edit(course, at, edit)
+
+
+def _roll_back_and_edit(course: Course, at: str, edit: str) -> None:
+    if at == "confirm and rollback":
+        course.site.shell(edit)
+    course.guard("rollback", BACK, FIRST, str(LONG_S), "original", good=True)
+    if at == "rollback and apply":
+        course.site.shell(edit)
+    # What the rollback is of was set by somebody else meanwhile: there may be nothing to do.
+    if course.written(BACK):
+        course.guard("apply", BACK, good=True)
+        if at.startswith("the rollback's"):
+            course.site.shell(edit)
+        course.guard("confirm", BACK, good=True)
 
 
 def _dies(course: Course, case: Case) -> None:
-    """A tool is killed at its n-th call: nothing is called done that is not, and the way back is there."""
-    site, tool = course.site, case.fault.split(" ")[0]
+    """A tool does not do its work at its n-th call: nothing is called done that is not, and the way back is there."""
+    site, (tool, _, how) = course.site, case.fault.partition(" ")
     real = site.shell(f"command -v {tool}").strip()
-    site.shell(_WRAPPER.format(tool=tool, when=case.at, real=real))
+    site.shell(_WRAPPER.format(tool=tool, when=case.at, real=real, end=ENDS[how].format(real=real)))
     words = (("begin", TX, FIRST, str(LONG_S)), ("apply", TX), ("undo", TX))
     for verb in words:
         answer = course.guard(*verb, plan=CHANGES[case.change] if verb[0] == "begin" else None)

@@ -42,12 +42,13 @@ def main(arguments: list[str]) -> int:
     print(__doc__)
     few = run_once if "--once" in arguments else run_quick if "--quick" in arguments else None
     only = next((word.removeprefix("--only=") for word in arguments if word.startswith("--only=")), "")
+    nodes = next((word.removeprefix("--nodes=") for word in arguments if word.startswith("--nodes=")), "")
     limit = next((word.removeprefix("--limit=") for word in arguments if word.startswith("--limit=")), "")
     if lab.current() is not None:
         raise SystemExit(
             "bench: this maltreats the nodes: take the virtual cluster down first (wulf lab down)"
         )
-    raised, _ = lab.up(QUICK_NODES if few else NODES)
+    raised, _ = lab.up(int(nodes or (QUICK_NODES if few else NODES)))
     try:
         if few:
             verdicts, seconds = few(raised)
