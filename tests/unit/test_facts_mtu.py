@@ -117,6 +117,15 @@ def test_what_a_file_means_for_the_mtu(name):
     )
 
 
+@pytest.mark.parametrize("word", ["dynamic ", ""])
+def test_an_mtu_beside_a_lease_may_come_with_it(word):
+    address = (
+        f"#addresses 0\n 2: eno1    inet 10.0.0.5/24 scope global {word}eno1\\\\       valid_lft 80000sec\n"
+    )
+    found = node(address).facts["settings.unkept"]
+    assert (found == "none") is (word != "")
+
+
 def contradicted(*texts, live):
     return node(*texts, live=live).facts["settings.contradicted"]
 

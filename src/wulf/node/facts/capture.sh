@@ -137,7 +137,7 @@ counters() { # 1 or 2: which look
 		if command -v ethtool >/dev/null 2>&1; then
 			printf '#ethtool-S.%s.%s 0\n' "$nic" "$look"
 			ethtool -S "$nic" 2>/dev/null | awk 'tolower($0) ~ \
-				/err|drop|discard|crc|miss|fifo|timeout|overrun|buf|lost|coll|interrupt/ { print " " substr($0, 1, 1000) }'
+				/err|drop|discard|crc|miss|fifo|timeout|overrun|buf|lost|coll|interrupt|pause|xoff/ { print " " substr($0, 1, 1000) }'
 		fi
 	done
 }

@@ -185,7 +185,8 @@ def _unkept(capture: NodeCapture, knobs: Sequence[Knob]) -> FactValue:
         kept_mtu(capture)
     except Absent:
         live_mtu = capture.tree.text(f"/sys/class/net/{capture.nic()}/mtu")
-        if live_mtu != "1500" and capture.interface != "lo" and not _mtu_by_wulf(capture, live_mtu):
+        ours = capture.interface == "lo" or _mtu_by_wulf(capture, live_mtu) or _is_leased(capture)
+        if live_mtu != "1500" and not ours:
             said.append(f"the MTU of {capture.interface} is {shown(live_mtu, 20)} (the kernel's own is 1500)")
     except Unknown:
         pass  # then it is not known whether a file keeps it: settings.mtu says why
@@ -198,6 +199,15 @@ def _set_by_unread(capture: NodeCapture, kept: Collection[str]) -> Iterator[str]
         path = sysctl_path(name)
         if name not in kept and path in capture.tree and " ".join(capture.tree.text(path).split()) == value:
             yield f"{name} is {shown(value, 60)} ({_SYSCTL_CONF} says it, which nobody reads at boot)"
+
+
+def _is_leased(capture: NodeCapture) -> bool:
+    """Whether the interface's address is a lease: DHCP says the MTU, too, at each boot (option 26)."""
+    own = re.compile(rf"\d+:\s+{re.escape(capture.nic())}(@\S+)?\s+inet .*\bdynamic\b")
+    try:
+        return any(own.match(line) for line in capture.tree.lines("addresses"))
+    except Unknown:
+        return False
 
 
 def _mtu_by_wulf(capture: NodeCapture, mtu: str) -> bool:
