@@ -6,16 +6,26 @@ from importlib import resources
 
 import pytest
 
+from wulf.base import catalogue
 from wulf.base.contracts import NodeResult
 from wulf.base.errors import TransportError
 from wulf.base.records import NodeRecord
-from wulf.node.change.persist import stored
+from wulf.node.change import persist as persisting
+from wulf.node.change.steps import KnobSetting
 from wulf.node.fleet import at_boot, persist
 
-SYSCTLS = stored("/etc/sysctl.d/90-wulf.conf", "# head\nvm.swappiness = 1\nnet.ipv4.tcp_rmem = 4096 1 2\n")
-LINK = stored("/etc/systemd/network/10-wulf-eth0.link", "[Match]\n")
-DROPIN = stored("/etc/systemd/network/50-x.network.d/90-wulf.conf", "[Link]\n")
+SYSCTLS = {"/etc/sysctl.d/90-wulf.conf": "# head\nvm.swappiness = 1\nnet.ipv4.tcp_rmem = 4096 1 2\n"}
+LINK = {"/etc/systemd/network/10-wulf-eth0.link": "[Match]\n"}
+DROPIN = {"/etc/systemd/network/50-x.network.d/90-wulf.conf": "[Link]\n"}
 SCRIPT = resources.files("wulf.node.change").joinpath("at_boot.sh")
+
+
+def test_what_is_asked_is_of_the_files_that_are_written():
+    record = NodeRecord(node="n1", reachable=True)
+    wanted = [KnobSetting(knob=catalogue.knob("sysctl.net.core.busy_poll"), value="50")]
+    kept = persisting.persist(wanted, "eth0", record, "change")
+    plan = persist.PersistencePlan(nodes={"n1": kept})
+    assert at_boot.questions(plan.texts["n1"], "eth0") == ["eth0", "-", "-", "net.core.busy_poll=50"]
 
 
 class Answering:
@@ -35,11 +45,11 @@ class Answering:
 
 
 def test_what_is_asked():
-    assert at_boot.questions([SYSCTLS, LINK, DROPIN], "eth0") == [
+    assert at_boot.questions(SYSCTLS | LINK | DROPIN, "eth0") == [
         "eth0", "/etc/systemd/network/10-wulf-eth0.link", "50-x.network", "vm.swappiness=1",
         "net.ipv4.tcp_rmem=4096 1 2",
     ]  # fmt: skip
-    assert at_boot.questions([stored("/etc/wulf/settings.sh", "x", "755")], "eth0") == []
+    assert at_boot.questions({"/etc/wulf/settings.sh": "x"}, "eth0") == []
 
 
 def test_what_will_be_otherwise_is_said_and_no_answer_is_none():
@@ -48,7 +58,7 @@ def test_what_will_be_otherwise_is_said_and_no_answer_is_none():
         "n2": "asked sysctl\notherwise vm.swappiness /etc/sysctl.d/zzzzz.conf 60\n",
         "n3": "",
     }
-    notes = at_boot.notes(Answering(said), {f"n{n}": [SYSCTLS] for n in range(1, 5)}, "eth0")
+    notes = at_boot.notes(Answering(said), {f"n{n}": SYSCTLS for n in range(1, 5)}, "eth0")
     assert notes == [
         "n2: vm.swappiness will be 60 at boot, by /etc/sysctl.d/zzzzz.conf",
         "n3: its system does not say what it makes of its files at boot (sysctl)",
@@ -62,7 +72,7 @@ def test_this_system_resolves_its_own_files(tmp_path):
     (tmp_path / "90-wulf.conf").write_text("vm.swappiness = 1\nnet.ipv4.tcp_rmem = 4096\t1  2\n")
     (tmp_path / "95-site.conf").write_text("# vm.swappiness = 7\n-vm/swappiness=  60\n")
     script = f'mount --bind {tmp_path} /etc/sysctl.d; exec sh -s -- "$@"'
-    wanted = at_boot.questions([SYSCTLS], "lo")
+    wanted = at_boot.questions(SYSCTLS, "lo")
     argv = ["unshare", "-m", "sh", "-c", script, "sh", *wanted]
 
     def said():

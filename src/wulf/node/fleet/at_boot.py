@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping, Sequence
 from importlib import resources
 
@@ -10,25 +9,23 @@ from wulf.base.contracts import NodeResult, Transport
 from wulf.base.interfaces import Interface, interface_of
 from wulf.base.nodeset import fold, fold_reasons
 from wulf.base.text import printable
-from wulf.node.change.steps import Step
 
 ASK_S = 60.0
-_FILES = "file:644:"
 
 
-def notes(transport: Transport, plans: Mapping[str, Sequence[Step]], interface: Interface) -> list[str]:
+def notes(transport: Transport, texts: Mapping[str, Mapping[str, str]], interface: Interface) -> list[str]:
     """Ask the nodes' systems, and return for people what they will do otherwise, and what they could not say.
 
     Parameters
     ----------
-    plans
-        Node → the steps that have written the files.
+    texts
+        Node → path → what was written there.
     """
     script = resources.files("wulf.node.change").joinpath("at_boot.sh").read_bytes()
     reasons: dict[str, str] = {}
     groups: dict[tuple[str, ...], list[str]] = {}
-    for node, steps in plans.items():
-        if words := questions(steps, interface_of(interface, node)):
+    for node, written in texts.items():
+        if words := questions(written, interface_of(interface, node)):
             groups.setdefault(tuple(words), []).append(node)
     for asked, nodes in groups.items():
         answers = transport.run(["sh", "-s", "--", *asked], nodes, timeout_s=ASK_S, stdin=script)
@@ -36,21 +33,18 @@ def notes(transport: Transport, plans: Mapping[str, Sequence[Step]], interface: 
     return [f"{fold(nodes)}: {reason}" for nodes, reason in fold_reasons(reasons)]
 
 
-def questions(steps: Sequence[Step], interface: str | None) -> list[str]:
+def questions(texts: Mapping[str, str], interface: str | None) -> list[str]:
     """Return the arguments of the script; nothing where no such file was written."""
     link = network = "-"
     sysctls: list[str] = []
-    for step in steps:
-        if not step.value.startswith(_FILES):
-            continue
-        if step.target.startswith("/etc/sysctl.d/"):
-            lines = base64.b64decode(step.value.removeprefix(_FILES)).decode().splitlines()
-            pairs = (line.partition("=") for line in lines if not line.startswith("#"))
+    for path, text in texts.items():
+        if path.startswith("/etc/sysctl.d/"):
+            pairs = (line.partition("=") for line in text.splitlines() if not line.startswith("#"))
             sysctls += [f"{name.strip()}={value.strip()}" for name, mark, value in pairs if mark]
-        elif step.target.endswith(".link"):
-            link = step.target
-        elif ".network.d/" in step.target:
-            network = step.target.split("/")[-2].removesuffix(".d")
+        elif path.endswith(".link"):
+            link = path
+        elif ".network.d/" in path:
+            network = path.split("/")[-2].removesuffix(".d")
     return [interface or "-", link, network, *sysctls] if (link, network) != ("-", "-") or sysctls else []
 
 

@@ -36,6 +36,11 @@ class PersistencePlan(msgspec.Struct, frozen=True, kw_only=True):
         """Node → steps; nodes that need none are not in it."""
         return {node: kept.steps for node, kept in self.nodes.items() if kept.steps}
 
+    @property
+    def texts(self) -> dict[str, dict[str, str]]:
+        """Node → path → what is written there."""
+        return {node: kept.texts for node, kept in self.nodes.items()}
+
     def places(self) -> dict[str, str]:
         """Return knob → where it is kept, for all nodes together."""
         return {knob: place for kept in self.nodes.values() for knob, place in kept.places.items()}
@@ -134,7 +139,7 @@ def make_last(
         return ChangeOutcome(change="", kept=True, nodes=[])
     carries = carrying(transport, config, list(what.plans))
     outcome = apply.change(guards, what.plans, deadline_s=deadline_s, live=carries.reasons, watch=watch)
-    asked = at_boot.notes(transport, what.plans, config.interface) if outcome.kept else []
+    asked = at_boot.notes(transport, what.texts, config.interface) if outcome.kept else []
     return with_notes(outcome, [*carries.notes(), *asked])
 
 
