@@ -49,3 +49,21 @@ def test_moderation_of_a_real_driver_is_named_and_a_disk_is_kept(run):
     raised.reboot("node02")
     assert on(raised, "node02", "cat /etc/kept") == "kept"
     assert usecs() == ["1000", "3"]
+
+
+def test_cards_of_a_bond_are_set_and_put_back_together(run):
+    up = run("lab", "up", "--vm", "--bond", "--nodes", "2")
+    assert up.returncode == 0, up.stdout + up.stderr
+    raised = lab.current()
+    both = "for n in eth0 eth1; do ethtool -c $n | sed -n 's/^rx-usecs: *//p'; done"
+    before = on(raised, "node01", both).split()
+    made = run("settings", "set", "--cluster", "lab", "nic.rx_usecs=50")
+    assert made.returncode == 0, made.stdout + made.stderr
+    assert on(raised, "node01", both).split() == ["50", "50"]
+    kept = run("settings", "persist", "--cluster", "lab")
+    assert kept.returncode == 0, kept.stdout + kept.stderr
+    lines = on(raised, "node01", "grep '^keep nic' /etc/wulf/settings.sh").splitlines()
+    assert [line.split()[4] for line in lines] == ["eth0", "eth1"]
+    back = run("rollback", "--to", "original", "--cluster", "lab", "--yes")
+    assert back.returncode == 0, back.stdout + back.stderr
+    assert on(raised, "node01", both).split() == before
