@@ -16,7 +16,7 @@ from wulf.base.trace.layout import Kind, State
 from wulf.base.trace.reader import read, read_verified
 from wulf.base.trace.summary import summary
 from wulf.base.trace.writer import StreamWriter, write_container
-from wulf.node.replay import patterns
+from wulf.node.replay import patterns, program_traces
 
 
 def mpirun(family: str) -> list[str]:
@@ -53,6 +53,31 @@ def test_a_program_is_traced_shown_and_exported(tmp_path, family):
     assert '<h1 id="title">heat.wtrace: ' in written and "trace-timeline" in written
     exported = wulf(tmp_path, "program", "trace", "export", "heat.wtrace", "--to", "goal", "-o", "goal")
     assert exported.returncode == 0 and (tmp_path / "goal" / "heat.goal").stat().st_size > 0
+
+
+@pytest.mark.mpi
+def test_launches_are_traced_again_and_said_to_differ(tmp_path):
+    heat = wulf(
+        tmp_path, "program", "shipped", "heat", "--cluster", "local", "--mpi", "openmpi"
+    ).stdout.strip()
+    words = [*mpirun("openmpi"), "-np", "2", heat, "--steps", "20"]
+    done = wulf(tmp_path, "program", "trace", "-o", "heat.wtrace", "--again", "2", "--", *words)
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in tmp_path.glob("*.wtrace")) == [
+        "heat-2.wtrace",
+        "heat-3.wtrace",
+        "heat.wtrace",
+    ]
+    assert "3 launches took " in done.stderr
+    assert "predict heat.wtrace --again heat-2.wtrace --again heat-3.wtrace --on RUN" in done.stderr
+    chosen, own = program_traces.usual(
+        tmp_path / "heat.wtrace", [tmp_path / "heat-2.wtrace", tmp_path / "heat-3.wtrace"]
+    )
+    assert own.is_told and chosen.suffix == ".wtrace"
+    failed = wulf(
+        tmp_path, "program", "trace", "-o", "f.wtrace", "--again", "2", "--", f"{shlex.join(words)}; exit 7"
+    )
+    assert failed.returncode == 7 and not (tmp_path / "f-2.wtrace").exists()
 
 
 @pytest.mark.mpi

@@ -75,6 +75,11 @@ def file_calls(trace: Trace) -> dict[str, float]:
     return {name: ns * 1e-9 / trace.ranks for name, ns in spent.most_common()}
 
 
+def run_time(trace: Trace) -> float:
+    """Return how long the traced program ran, by its slowest rank; 0 where the trace does not say [s]."""
+    return max(stream.run_ns for stream in trace.streams) * 1e-9
+
+
 def command_of(trace: Trace) -> str:
     """Return what was run, as its note says; else as a rank calls itself."""
     said = trace.note.get("command", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -47,15 +48,22 @@ def record(request: TraceRequest, json: JsonOption = False) -> None:
     from wulf.tools.trace import work
 
     with staging() as say:
-        found = work.trace(request, say)
+        launches = work.launches(request, say)
+    found = launches[0]
     told = summary(found.trace)
     if json:
         print_json(told)
     else:
         print_page(report.build(told), console())
         sys.stderr.write(f"trace: {request.output}\n")
-    if found.exit_code:
-        raise typer.Exit(found.exit_code)
+    if len(launches) > 1:
+        others = [str(request.output_of(number)) for number in range(2, len(launches) + 1)]
+        said = work.differences(launches)
+        words = " ".join(f"--again {shlex.quote(other)}" for other in others)
+        sys.stderr.write(f"{said or 'how long the launches took is not known'}\n")
+        sys.stderr.write(f"next: wulf program predict {shlex.quote(str(request.output))} {words} --on RUN\n")
+    if code := next((one.exit_code for one in launches if one.exit_code), 0):
+        raise typer.Exit(code)
 
 
 @app.command()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from wulf.base.errors import UsageError
 from wulf.base.trace.reader import Trace, read
-from wulf.base.trace.summary import command_of
+from wulf.base.trace.summary import command_of, run_time
 from wulf.node.replay import patterns
 from wulf.stats.prediction.launches import Launches
 
@@ -69,8 +69,7 @@ def alone(trace: Trace) -> Launches | None:
 
 def own_time(trace: Trace) -> float | None:
     """Return how long the traced program ran, by its slowest rank; None where the trace does not say [s]."""
-    longest = max(stream.run_ns for stream in trace.streams)
-    return longest * 1e-9 if longest else None
+    return run_time(trace) or None
 
 
 def is_pattern(source: Path) -> bool:

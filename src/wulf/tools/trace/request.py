@@ -39,6 +39,15 @@ class TraceRequest:
     limit_bytes: Annotated[
         int, Option("Largest file of each rank: calls beyond it are counted, and not recorded.", unit=BYTES)
     ] = 1 << 30
+    again: Annotated[
+        int,
+        Option(
+            "So many launches more, each with a trace of its own beside the first (app-2.wtrace …): with two of them "
+            "'wulf program predict --again' tells how launches differ.",
+            metavar="N",
+            least=0,
+        ),
+    ] = 0
 
     @property
     def words(self) -> list[str]:
@@ -49,6 +58,10 @@ class TraceRequest:
     def output(self) -> Path:
         """Where the trace goes."""
         return Path(self.path)
+
+    def output_of(self, launch: int) -> Path:
+        """Return where the trace of a launch goes, the first being 1."""
+        return self.output if launch == 1 else self.output.with_stem(f"{self.output.stem}-{launch}")
 
     @property
     def where(self) -> AnyCluster:

@@ -7,11 +7,12 @@ import itertools
 import os
 import secrets
 import shlex
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +26,9 @@ from wulf.base.records import NodeRecord
 from wulf.base.text import printable
 from wulf.base.trace.layout import HEADER_BYTES
 from wulf.base.trace.reader import Trace, read
+from wulf.base.trace.summary import run_time
 from wulf.base.trace.writer import FILE_OF_RANK, pack, written
+from wulf.base.units import format_time
 from wulf.node.cluster.config import ClusterConfig
 from wulf.node.fleet import install, site
 from wulf.node.fleet.clusters import config_of
@@ -67,9 +70,37 @@ class Traced(msgspec.Struct, frozen=True, kw_only=True):
 
 def trace(request: TraceRequest, say: Say) -> Traced:
     """Run a command with the tracer in every rank, and write the trace; raises as `traced`."""
+    return launches(request, say)[0]
+
+
+def launches(request: TraceRequest, say: Say) -> list[Traced]:
+    """Do that as often as is asked for, each launch with a trace of its own, until one fails; raises as `traced`."""
     config = config_of(request.where)
     where = Where(config=config, nodes=config.select(request.nodes))
-    return traced(replace(request, mpi=request.mpi or config.mpi.compiler), where, say)
+    for launch in range(1, request.again + 2):
+        _require_writable(request.output_of(launch))
+    found: list[Traced] = []
+    for launch in range(1, request.again + 2):
+        if request.again:
+            say(f"launch {launch} of {request.again + 1}")
+        asked = replace(request, mpi=request.mpi or config.mpi.compiler, path=request.output_of(launch))
+        found.append(traced(asked, where, say))
+        if found[-1].exit_code:
+            break
+    return found
+
+
+def differences(found: Sequence[Traced]) -> str:
+    """Say how the run times of launches differ; empty where there is one, or they do not say how long they took."""
+    times = [run_time(one.trace) for one in found]
+    known = [time for time in times if time]
+    if len(known) < 2 or len(known) < len(times):
+        return ""
+    middle = statistics.median(known)
+    return (
+        f"{len(known)} launches took {format_time(min(known))} to {format_time(max(known))}, the median "
+        f"{format_time(middle)} (−{1 - min(known) / middle:.1%}, +{max(known) / middle - 1:.1%})"
+    )
 
 
 def traced(request: TraceRequest, where: Where, say: Say) -> Traced:
