@@ -36,7 +36,16 @@ class WorthRequest:
 
     traces: Annotated[Sequence[Path | str], Argument("Traces of the jobs.", metavar="TRACE...")]
     on: OnField
-    jobs: Annotated[Path | str, Option("What the cluster is used for: --template jobs.", metavar="FILE")]
+    jobs: Annotated[
+        Path | str,
+        Option(
+            "What the cluster is used for: --template jobs. Or what 'sacct --allusers --parsable2 --format "
+            "JobID,JobName,NNodes,NTasks,ElapsedRaw,Start,End,NodeList' has printed: jobs are of a trace by their "
+            "names, nodes and tasks.",
+            names=("--jobs", "--from-accounting"),
+            metavar="FILE",
+        ),
+    ]
     prices: Annotated[Path | str, Option("What things cost: --template prices.", metavar="FILE")]
     what_if: Annotated[str, Option("Networks by name, with commas between.", metavar="LIST")] = (
         "10gbe,25gbe,25gbe-roce"

@@ -14,11 +14,13 @@ from wulf.base.records.predicted import NEAR
 from wulf.base.store import Run, opened
 from wulf.base.toml import Document
 from wulf.base.tool import Progress
+from wulf.base.trace.reader import read
+from wulf.base.trace.summary import command_of
 from wulf.base.units import format_time
 from wulf.node.replay import fanning, predicting, program_traces
 from wulf.node.replay.predicting import Evaluated, PredictRequest
 from wulf.stats.prediction.draws import WIDTH, Sample
-from wulf.tools.worth import money, words
+from wulf.tools.worth import accounting, money, words
 from wulf.tools.worth import value as worth
 from wulf.tools.worth.money import Job, JobMix, Prices
 from wulf.tools.worth.record import Worth
@@ -39,7 +41,7 @@ def value(request: WorthRequest, say: Progress) -> Worth:
     """
     run = opened(request.on, request.runs)
     replays = fanning.replayer(request.slurm, request.runs, say.note)
-    jobs = money.read_jobs(_bytes(request.jobs), str(request.jobs))
+    jobs = _jobs(request)
     prices = _prices(request)
     mix = jobs.value
     paths = _traces(jobs, [Path(trace) for trace in request.traces])
@@ -50,6 +52,25 @@ def value(request: WorthRequest, say: Progress) -> Worth:
     found = {job.trace: one for job, one in zip(mix.job, evaluated, strict=True)}
     valued = _valued(request, run, mix, prices, found)
     return msgspec.structs.replace(valued, conclusion=list(words.conclusion(valued)))
+
+
+def _jobs(request: WorthRequest) -> Document[JobMix]:
+    """Return the jobs: as a file says them, or as the accounting has them."""
+    given = _bytes(request.jobs)
+    origin = str(request.jobs)
+    if accounting.is_accounting(given):
+        programs = [_traced(Path(path)) for path in request.traces]
+        text = accounting.jobs_text(given.decode(errors="replace"), origin, programs)
+        return money.read_jobs(text.encode(), f"jobs of {origin}")
+    return money.read_jobs(given, origin)
+
+
+def _traced(path: Path) -> accounting.Traced:
+    if program_traces.is_pattern(path):
+        raise UsageError(f"{path}: a pattern is of no job of an accounting: trace a program, or write --jobs")
+    trace = read(path)
+    (nodes,), _ = predicting.placed([trace], 0, ())
+    return accounting.Traced(path.name, command_of(trace), trace.ranks, len(set(nodes)))
 
 
 def _prices(request: WorthRequest) -> Prices:

@@ -1,0 +1,157 @@
+"""What a cluster is used for, from its accounting: node-hours of jobs that are like traced programs.  Pure.
+
+`sacct --allusers --parsable2 --starttime now-30days --format JobID,JobName,NNodes,NTasks,ElapsedRaw,Start,End,NodeList`
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import PurePath
+
+from wulf.base import nodeset
+from wulf.base.errors import ConfigError, UsageError
+from wulf.base.text import printable
+from wulf.tools.worth.money import YEAR_H
+
+FIELDS = ("JobID", "JobName", "NNodes", "NTasks", "ElapsedRaw", "Start", "End", "NodeList")
+COMMAND = f"sacct --allusers --parsable2 --starttime now-30days --format {','.join(FIELDS)}"
+#: Steps that are no program of the user.
+_OWN_STEPS = ("batch", "extern", "interactive")
+#: Words of a command that are no program of the user.
+_STARTERS = frozenset({"mpirun", "mpiexec", "mpiexec.hydra", "srun", "env", "taskset", "numactl"})
+#: So many names are told where none fits.
+_TOLD = 5
+#: Elapsed times are whole seconds, and begin and end are those of the clock.
+_HOUR_S = 3600.0
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A program of which there is a trace."""
+
+    trace: str
+    command: str
+    ranks: int
+    nodes: int
+
+    @property
+    def names(self) -> set[str]:
+        """What a job or a step of it may be called: the file of the trace, and the words of its command."""
+        words = {PurePath(word).name for word in self.command.split() if not word.startswith("-")}
+        return {PurePath(self.trace).stem, *(word for word in words - _STARTERS if not word.isdigit())}
+
+
+@dataclass
+class _Job:
+    """An allocation, with the steps within it."""
+
+    line: int
+    name: str
+    nodes: int
+    seconds: float
+    begin: datetime
+    end: datetime
+    hosts: list[str]
+    #: Name of a step → its numbers of tasks.
+    steps: dict[str, set[int]] = field(default_factory=dict)
+
+    def is_of(self, program: Traced) -> bool:
+        """Whether it ran the program as it was traced; where no step says how many ranks, by its nodes."""
+        named = program.names & {self.name, *self.steps}
+        tasks = {count for name in named for count in self.steps.get(name, ())}
+        return bool(named) and self.nodes == program.nodes and (not tasks or program.ranks in tasks)
+
+
+def is_accounting(text: bytes) -> bool:
+    """Whether a file is what `sacct --parsable2` prints."""
+    return text.startswith(b"JobID|")
+
+
+def jobs_text(text: str, origin: str, programs: Sequence[Traced]) -> str:
+    """Return the file of jobs, with the share of node-hours of each program.
+
+    Raises
+    ------
+    ConfigError
+        The accounting lacks a field, or a line is none of it; names file and line.
+    UsageError
+        No job is like a program: names those that took most node-hours.
+    """
+    jobs = list(_jobs(text, origin))
+    whole = sum(job.nodes * job.seconds for job in jobs)
+    if whole <= 0:
+        raise ConfigError(f"{origin}: no job in it has taken any time; {COMMAND}")
+    hosts = {host for job in jobs for host in job.hosts}
+    period_s = (max(job.end for job in jobs) - min(job.begin for job in jobs)).total_seconds()
+    hours = min(whole / len(hosts) / max(period_s, _HOUR_S) * YEAR_H, YEAR_H)
+    lines = [f"nodes = {len(hosts)}", f"hours_a_year = {hours:.6g}"]
+    left = jobs
+    for program in programs:
+        mine = [job for job in left if job.is_of(program)]
+        if not mine:
+            raise UsageError(_unknown(origin, program, jobs))
+        left = [job for job in left if not job.is_of(program)]
+        share = sum(job.nodes * job.seconds for job in mine) / whole
+        lines += [
+            "[[job]]",
+            f"trace = {json.dumps(program.trace)}",
+            f"share = {share:.9g}",
+            f"ranks = {program.ranks}",
+            f"nodes = {program.nodes}",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _unknown(origin: str, program: Traced, jobs: Sequence[_Job]) -> str:
+    hours: defaultdict[tuple[str, int], float] = defaultdict(float)
+    for job in jobs:
+        hours[job.name, job.nodes] += job.nodes * job.seconds / _HOUR_S
+    most = ", ".join(
+        f"{printable(name, 40)} on {nodes} nodes ({taken:.3g} node-hours)"
+        for (name, nodes), taken in sorted(hours.items(), key=lambda one: -one[1])[:_TOLD]
+    )
+    return (
+        f"{origin} has no job like {program.trace} ({program.ranks} ranks on {program.nodes} nodes); most were {most}: "
+        "name the trace as its jobs are, or give --jobs a file of your own"
+    )
+
+
+def _jobs(text: str, origin: str) -> Iterator[_Job]:
+    rows = csv.DictReader(text.splitlines(), delimiter="|", quoting=csv.QUOTE_NONE)
+    lacking = [name for name in FIELDS if name not in (rows.fieldnames or ())]
+    if lacking:
+        raise ConfigError(f"{origin}: lacks {', '.join(lacking)}; {COMMAND}")
+    now: _Job | None = None
+    for row in rows:
+        identifier, _, step = (row["JobID"] or "").partition(".")
+        try:
+            if not step:
+                if now is not None:
+                    yield now
+                now = _allocation(row, rows.line_num)
+            elif now is not None and step not in _OWN_STEPS:
+                tasks = now.steps.setdefault(row["JobName"], set())
+                tasks.update([int(row["NTasks"])] if row["NTasks"] else [])
+        except (ValueError, TypeError, UsageError, ConfigError) as error:
+            raise ConfigError(
+                f"{origin}:{rows.line_num}: job {printable(identifier, 20)}: {printable(str(error), 80)}"
+            ) from None
+    if now is not None:
+        yield now
+
+
+def _allocation(row: dict[str, str], line: int) -> _Job | None:
+    """Return a job; None of one that has not begun, or still runs, as nobody knows what it will take."""
+    if "Unknown" in (row["Start"], row["End"]) or "None" in (row["Start"], row["End"]):
+        return None
+    nodes, seconds = int(row["NNodes"]), float(row["ElapsedRaw"])
+    if nodes < 0 or not 0 <= seconds < 1e9:
+        raise ValueError("nodes and seconds are from 0 on")
+    hosts = [] if row["NodeList"] in ("", "None assigned") else nodeset.unfold(row["NodeList"])
+    begin, end = (datetime.fromisoformat(row[name]) for name in ("Start", "End"))
+    return _Job(line, row["JobName"], nodes, seconds, begin, end, hosts)
