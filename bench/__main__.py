@@ -36,6 +36,7 @@ NAMES = (
     "scheduling",
     "confusion",
     "paths",
+    "infer",
     "matrix-scale",
     "ops-cost",
     "collectives-spread",

@@ -36,8 +36,8 @@ from wulf.base.records import (
     Workload,
 )
 from wulf.node.measuring.analysis import analyze_results
+from wulf.stats.estimate import pairs as between
 from wulf.stats.estimate.signatures import symptoms
-from wulf.tools.diagnose import pairs as between
 from wulf.tools.diagnose.work import matrices_of
 
 NODES = tuple(f"node{number:02d}" for number in range(1, 7))

@@ -23,7 +23,7 @@ from bench.common import Figure, finish
 from wulf.base.store import Writer
 from wulf.node.measuring import loop
 from wulf.node.probe import schedule
-from wulf.tools.diagnose.pairs import suspects
+from wulf.stats.estimate.pairs import suspects
 
 SIZES = (250, 500, 1000)
 VERDICTS = 100

@@ -27,7 +27,7 @@ import numpy as np
 from bench.worlds.line import Count, bounds
 from wulf.base.records.base import Pair
 from wulf.base.records.flows import FlowSeen
-from wulf.tools.diagnose import pairs as between
+from wulf.stats.estimate import pairs as between
 from wulf.tools.paths import judging
 from wulf.tools.paths.record import Culprit
 

@@ -27,8 +27,8 @@ from bench.common import Figure, finish
 from bench.tune_lab import Scene, raised
 from wulf.base.records.diagnosed import Diagnosis
 from wulf.base.store import load
+from wulf.stats.estimate.pairs import MARGIN, additive, suspects
 from wulf.tools.diagnose import confirmation
-from wulf.tools.diagnose.pairs import MARGIN, additive, suspects
 from wulf.tools.diagnose.work import SUSPICION, small_messages
 
 NODES, REPEATS, SIMULATED = 8, 20, 100

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from bench.worlds.line import Count, World
 from wulf.base.records import Pair
 from wulf.base.records.diagnosed import Matrix
-from wulf.tools.diagnose import confirmation, pairs, work
+from wulf.stats.estimate import pairs
+from wulf.tools.diagnose import confirmation, work
 
 Floats = NDArray[np.float64]
 Random = np.random.Generator

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from wulf.tools.diagnose.pairs import PLAIN, Structure, scores, suspects, visible
+from wulf.stats.estimate.pairs import PLAIN, Structure, scores, suspects, visible
 
 
 def matrix(rng, nodes, *, node=0.01, link=0.02):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from wulf.tools.diagnose import tree
+from wulf.stats.estimate import tree
 
 
 def times(nodes, further=(), scatter=0.02, own=0.03, seed=0):

@@ -352,6 +352,10 @@ SUBJECTS: dict[str, tuple[Sample, ...]] = {
     "wulf.tools.blas.page.build": (lambda: (blas(),),),
     "wulf.tools.collectives.page.view.build": (lambda: (test_report_collectives.FOUND,),),
     "wulf.tools.compare.page.view.build": (lambda: (report_fixture.comparison(),),),
+    "wulf.tools.fabric.page.build": (
+        lambda: (paths_fixture.inferred(),),
+        lambda: (paths_fixture.inferred(told=False),),
+    ),
     "wulf.tools.hpcc.page.build": (lambda: (hpcc(),),),
     "wulf.tools.hpl.page.view.build": (hpl,),
     "wulf.tools.measure.page.view.build": (

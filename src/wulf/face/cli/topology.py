@@ -49,6 +49,13 @@ def command(
             "a SHAPE such as torus:4x2: all its nodes over links, one dimension after the other.",
         ),
     ] = None,
+    infer: Annotated[
+        bool,
+        typer.Option(
+            "--infer",
+            help="Infer which nodes hang on one switch, by measuring: as 'wulf audit fabric', which has more options.",
+        ),
+    ] = False,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -76,6 +83,9 @@ def command(
     from wulf.node.fleet.clusters import cluster as resolve
     from wulf.node.topology import shapes
 
+    if infer:
+        _infer(cluster, json=json)
+        return
     if embed is not None and routes is not None:
         raise UsageError("--embed and --routes: one at a time")
     if dry_run and (routes is None or json):
@@ -100,6 +110,20 @@ def command(
             print_json(survey)
         else:
             _show_survey(survey)
+
+
+def _infer(cluster: str | None, *, json: bool) -> None:
+    """Do what 'wulf audit fabric' does."""
+    from wulf.base.tool import tools
+    from wulf.face.cli.progress import Display
+    from wulf.face.cli.tool import Shown, show_record
+
+    tool = tools()["audit fabric"]
+    with Display() as progress:
+        found = tool.part(tool.work)(tool.part(tool.request)(cluster), progress)
+    show_record(found, tool.part(tool.page)(found), Shown(json=json))
+    if code := tool.part(tool.exit_code)(found):
+        raise typer.Exit(code)
 
 
 def _show_survey(survey: LinkTopology) -> None:

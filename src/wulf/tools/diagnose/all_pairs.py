@@ -20,8 +20,8 @@ from wulf.node.measuring import session
 from wulf.node.probe import build
 from wulf.node.replay.replaying import Say
 from wulf.page.words import count
+from wulf.stats.estimate.pairs import FEWEST_PARTNERS
 from wulf.tools.diagnose import one_way, work
-from wulf.tools.diagnose.pairs import FEWEST_PARTNERS
 from wulf.tools.diagnose.request import DiagnoseRequest
 
 #: Launches of each pair of suspects that is measured alone.

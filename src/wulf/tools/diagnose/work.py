@@ -20,9 +20,10 @@ from wulf.base.must_see import must_see as wanted_at
 from wulf.base.records import Analysis, CellEstimate, Comparison, Estimate, NodeRecord, Pair
 from wulf.base.records.diagnosed import Branch, Diagnosis, Gate, Matrix, Score, Worse
 from wulf.node.measuring.analysis import analyze, compare
+from wulf.stats.estimate import pairs as between
+from wulf.stats.estimate import tree
 from wulf.stats.estimate.signatures import symptoms
-from wulf.tools.diagnose import confirmation, one_way, tree
-from wulf.tools.diagnose import pairs as between
+from wulf.tools.diagnose import confirmation, one_way
 from wulf.tools.diagnose.baseline import FALSE_ALARM, worse_nodes
 
 #: What is measured where nothing was: small messages show what a node costs, large ones what its link carries.

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 
 import msgspec
 
-from wulf.base import rounds
 from wulf.base.contracts import Transport
-from wulf.base.errors import ProbeError, TransportError, UsageError
+from wulf.base.errors import UsageError
 from wulf.base.records import SCHEMA_VERSION, NodeRecord
 from wulf.base.records.base import Pair
-from wulf.base.records.flows import FlowSeen, Protocol
+from wulf.base.records.flows import FlowSeen
 from wulf.base.text import in_command, printable
 from wulf.base.tool import Progress
 from wulf.node.cluster import inventory
 from wulf.node.fleet import allocation, site
 from wulf.node.fleet.clusters import config_of
-from wulf.node.probe import flows
-from wulf.node.probe.flows import Asked
+from wulf.node.measuring import flows as measuring
+from wulf.node.measuring.flows import Kind, Taken
 from wulf.node.probe.start import Site
 from wulf.tools.paths import judging
 from wulf.tools.paths.record import Culprit, Paths, Reproduction, Switch, Way
@@ -29,24 +25,12 @@ from wulf.tools.paths.request import PathsRequest
 
 #: Requests [B], and how often each kind of message is measured.
 REQUEST_BYTES, SWEEPS, STREAM_SWEEPS = 64, 6, 4
-#: Parts of the time of a pair: requests over UDP and TCP, streams in each direction.
-SHARES = (0.25, 0.15, 0.3, 0.3)
-#: Warming up takes as long as so many visits; and a visit lasts so long at most and at least [s].
-WARM_UP, LONGEST_S, SHORTEST_S = 5, 2.0, 0.02
 #: Share of the time for all pairs; the rest is for those with flows that are worse for no known reason.
 FIRST = 0.75
 NAME_WITHIN_S = 10.0
 #: Members of a bond by which ports choose.
 _BY_PORTS = ("layer3+4", "encap3+4", "vlan+srcmac")
 _SERVER_PORT = 18400
-
-
-@dataclass
-class _Taken:
-    """What has been measured so far."""
-
-    seen: list[FlowSeen] = field(default_factory=list)
-    missing: dict[str, str] = field(default_factory=dict)
 
 
 def find(request: PathsRequest, say: Progress) -> Paths:
@@ -67,96 +51,42 @@ def find(request: PathsRequest, say: Progress) -> Paths:
     with site.connect(config, nodes, say) as (transport, records):
         pairs, lost = site.measurable(inventory.pairs("all", nodes), records)
         ready = site.ready(config, transport, records, tools, say)
-        taken = _Taken(missing={"–".join(pair): "a node does not answer" for pair in lost})
+        taken = Taken(missing={"–".join(pair): "a node does not answer" for pair in lost})
         budget_s = allocation.capped(request.budget_s, say.note)
-        _measure_all(request, ready.where, pairs, budget_s * FIRST, taken, say)
+        kinds = _kinds(request.stream_bytes)
+        measuring.measure(
+            ready.where, pairs, kinds, count=request.flows, budget_s=budget_s * FIRST, taken=taken, say=say
+        )
         suspected = judging.unexplained(judging.judge(taken.seen))
-        again = _Taken()
+        again = Taken()
         if suspected:
             both = {frozenset(pair): pair for pair in pairs}
             once_more = list(dict.fromkeys(both[frozenset(pair)] for pair in suspected))
             say.note(f"once more: {len(once_more)} pairs with flows that are worse for no known reason")
-            _measure_all(request, ready.where, once_more, budget_s * (1 - FIRST), again, say)
+            rest_s = budget_s * (1 - FIRST)
+            measuring.measure(
+                ready.where, once_more, kinds, count=request.flows, budget_s=rest_s, taken=again, say=say
+            )
             taken.missing |= again.missing
         verdict = judging.judge(taken.seen, again.seen)
         found = _judged(nodes, pairs, taken, verdict, (ready.where, records))
         return _named(found, transport)
 
 
-def _measure_all(
-    request: PathsRequest, where: Site, pairs: Sequence[Pair], budget_s: float, taken: _Taken, say: Progress
-) -> None:
-    """Measure all pairs, those without a common node at the same time unless nodes share a CPU."""
-    able = [pair for pair in pairs if set(pair) <= where.net_probes.keys()]
-    for pair in pairs:
-        if pair not in able:
-            taken.missing["–".join(pair)] = "the probe does not run on a node"
-    shared = where.shares_cpu(*dict.fromkeys(node for pair in able for node in pair))
-    groups = [[place] for place in range(len(able))] if shared else rounds.disjoint(able)
-    begin = time.monotonic()
-    for number, group in enumerate(groups):
-        left_s = budget_s - (time.monotonic() - begin)
-        if left_s <= 0:
-            for place in group:
-                taken.missing["–".join(able[place])] = (
-                    "the time was over: a larger --budget measures all pairs"
-                )
-            continue
-        each_s = left_s / (len(groups) - number)
-        say(f"flows of {len(able)} pairs: {number + 1} of {len(groups)}")
-        with ThreadPoolExecutor(max_workers=len(group)) as pool:
-            work = [pool.submit(_measure_pair, request, where, able[place], each_s) for place in group]
-            for place, one in zip(group, work, strict=True):
-                try:
-                    taken.seen += one.result()
-                except (ProbeError, TransportError) as error:
-                    taken.missing["–".join(able[place])] = printable(str(error), 300)
-
-
-def _measure_pair(request: PathsRequest, where: Site, pair: Pair, each_s: float) -> list[FlowSeen]:
-    """Measure the flows of a pair, with their ways there and back."""
-    back = pair[1], pair[0]
-    kinds: tuple[tuple[Pair, Protocol, int, int], ...] = (
-        (pair, "udp", REQUEST_BYTES, SWEEPS),
-        (pair, "tcp", REQUEST_BYTES, SWEEPS),
-        (pair, "tcp", request.stream_bytes, STREAM_SWEEPS),
-        (back, "tcp", request.stream_bytes, STREAM_SWEEPS),
-    )
-    found: list[FlowSeen] = []
-    for (between, protocol, size, sweeps), share in zip(kinds, SHARES, strict=True):
-        visit_s = min(max(each_s * share / (sweeps + WARM_UP), SHORTEST_S), LONGEST_S)
-        asked = Asked(
-            protocol=protocol,
-            sizes_bytes=[size],
-            flows=request.flows,
-            sweeps=sweeps,
-            visit_us=round(visit_s * 1e6),
-        )
-        found += flows.measure(where, between, asked, each_s * 10)
-    return list(_with_ways(where, found))
-
-
-def _with_ways(where: Site, found: Sequence[FlowSeen]) -> Iterator[FlowSeen]:
-    """Yield flows with their ways: each way is asked once, from the node that sends on it."""
-    asked: dict[tuple[Pair, Protocol], dict[tuple[int, int], None]] = {}
-    for flow in found:
-        back = flow.nodes[1], flow.nodes[0]
-        asked.setdefault((flow.nodes, flow.protocol), {})[flow.port, flow.to_port] = None
-        asked.setdefault((back, flow.protocol), {})[flow.to_port, flow.port] = None
-    known = {key: flows.ways(where, *key, list(ports)) for key, ports in asked.items()}
-    for flow in found:
-        back = flow.nodes[1], flow.nodes[0]
-        yield msgspec.structs.replace(
-            flow,
-            out=known[flow.nodes, flow.protocol].get((flow.port, flow.to_port), []),
-            back=known[back, flow.protocol].get((flow.to_port, flow.port), []),
-        )
+def _kinds(stream_bytes: int) -> list[Kind]:
+    """Return what is measured of a pair: requests over UDP and TCP, streams in each direction."""
+    return [
+        Kind(protocol="udp", size_bytes=REQUEST_BYTES, sweeps=SWEEPS, share=0.25),
+        Kind(protocol="tcp", size_bytes=REQUEST_BYTES, sweeps=SWEEPS, share=0.15),
+        Kind(protocol="tcp", size_bytes=stream_bytes, sweeps=STREAM_SWEEPS, share=0.3),
+        Kind(protocol="tcp", size_bytes=stream_bytes, sweeps=STREAM_SWEEPS, share=0.3, is_back=True),
+    ]
 
 
 def _judged(
     nodes: list[str],
     pairs: Sequence[Pair],
-    taken: _Taken,
+    taken: Taken,
     verdict: judging.Verdict,
     around: tuple[Site, Sequence[NodeRecord]],
 ) -> Paths:

@@ -18,7 +18,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from wulf.tools.diagnose.pairs import Matrix, additive
+from wulf.stats.estimate.pairs import Matrix, additive
 
 Labels = NDArray[np.integer]
 
@@ -58,7 +58,7 @@ def branches(logs: Matrix) -> list[Branch]:
     Parameters
     ----------
     logs
-        As of `wulf.tools.diagnose.pairs.additive`.
+        As of `wulf.stats.estimate.pairs.additive`.
     """
     return list(_known_branches(np.ascontiguousarray(logs, dtype=np.float64).tobytes(), len(logs)))
 

@@ -1,0 +1,117 @@
+"""Many flows between all pairs of some nodes, with their ways."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import msgspec
+
+from wulf.base import rounds
+from wulf.base.errors import ProbeError, TransportError
+from wulf.base.records.base import Pair
+from wulf.base.records.flows import FlowSeen, Protocol
+from wulf.base.text import printable
+from wulf.base.tool import Progress
+from wulf.node.probe import flows
+from wulf.node.probe.flows import Asked
+from wulf.node.probe.start import Site
+
+#: Warming up takes as long as so many visits; and a visit lasts so long at most and at least [s].
+WARM_UP, LONGEST_S, SHORTEST_S = 5, 2.0, 0.02
+
+
+class Kind(msgspec.Struct, frozen=True, kw_only=True):
+    """What is sent over the flows of a pair."""
+
+    protocol: Protocol
+    size_bytes: int
+    sweeps: int
+    #: Of the time of a pair.
+    share: float
+    #: From the second node to the first.
+    is_back: bool = False
+
+
+@dataclass
+class Taken:
+    """What has been measured so far."""
+
+    seen: list[FlowSeen] = field(default_factory=list)
+    #: Pair → why it was not measured.
+    missing: dict[str, str] = field(default_factory=dict)
+
+
+def measure(
+    where: Site,
+    pairs: Sequence[Pair],
+    kinds: Sequence[Kind],
+    *,
+    count: int,
+    budget_s: float,
+    taken: Taken,
+    say: Progress,
+) -> None:
+    """Measure all pairs, those without a common node at the same time unless nodes share a CPU."""
+    able = [pair for pair in pairs if set(pair) <= where.net_probes.keys()]
+    for pair in pairs:
+        if pair not in able:
+            taken.missing["–".join(pair)] = "the probe does not run on a node"
+    shared = where.shares_cpu(*dict.fromkeys(node for pair in able for node in pair))
+    groups = [[place] for place in range(len(able))] if shared else rounds.disjoint(able)
+    begin = time.monotonic()
+    for number, group in enumerate(groups):
+        left_s = budget_s - (time.monotonic() - begin)
+        if left_s <= 0:
+            for place in group:
+                taken.missing["–".join(able[place])] = (
+                    "the time was over: a larger --budget measures all pairs"
+                )
+            continue
+        each_s = left_s / (len(groups) - number)
+        say(f"flows of {len(able)} pairs: {number + 1} of {len(groups)}")
+        with ThreadPoolExecutor(max_workers=len(group)) as pool:
+            work = [pool.submit(_measure_pair, where, able[place], kinds, count, each_s) for place in group]
+            for place, one in zip(group, work, strict=True):
+                try:
+                    taken.seen += one.result()
+                except (ProbeError, TransportError) as error:
+                    taken.missing["–".join(able[place])] = printable(str(error), 300)
+
+
+def _measure_pair(
+    where: Site, pair: Pair, kinds: Sequence[Kind], count: int, each_s: float
+) -> list[FlowSeen]:
+    """Measure the flows of a pair, with their ways there and back."""
+    found: list[FlowSeen] = []
+    for kind in kinds:
+        visit_s = min(max(each_s * kind.share / (kind.sweeps + WARM_UP), SHORTEST_S), LONGEST_S)
+        asked = Asked(
+            protocol=kind.protocol,
+            sizes_bytes=[kind.size_bytes],
+            flows=count,
+            sweeps=kind.sweeps,
+            visit_us=round(visit_s * 1e6),
+        )
+        between = (pair[1], pair[0]) if kind.is_back else pair
+        found += flows.measure(where, between, asked, each_s * 10)
+    return list(_with_ways(where, found))
+
+
+def _with_ways(where: Site, found: Sequence[FlowSeen]) -> Iterator[FlowSeen]:
+    """Yield flows with their ways: each way is asked once, from the node that sends on it."""
+    asked: dict[tuple[Pair, Protocol], dict[tuple[int, int], None]] = {}
+    for flow in found:
+        back = flow.nodes[1], flow.nodes[0]
+        asked.setdefault((flow.nodes, flow.protocol), {})[flow.port, flow.to_port] = None
+        asked.setdefault((back, flow.protocol), {})[flow.to_port, flow.port] = None
+    known = {key: flows.ways(where, *key, list(ports)) for key, ports in asked.items()}
+    for flow in found:
+        back = flow.nodes[1], flow.nodes[0]
+        yield msgspec.structs.replace(
+            flow,
+            out=known[flow.nodes, flow.protocol].get((flow.port, flow.to_port), []),
+            back=known[back, flow.protocol].get((flow.to_port, flow.port), []),
+        )
