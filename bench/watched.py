@@ -151,8 +151,10 @@ def _concerned(change: Change, first: Numbers, second: Numbers) -> Values:
 class Watch:
     """A watch over a simulated cluster: it measures, and judges as `wulf watch run` does."""
 
-    def __init__(self, cluster: Cluster, rounds: int = ROUNDS) -> None:
+    def __init__(self, cluster: Cluster, rounds: int = ROUNDS, *, by_risk: bool = True) -> None:
         self.cluster = cluster
+        #: Whether what was often bad is measured more often, as it is; else by turns.
+        self.by_risk = by_risk
         self.run = -1
         self.suspects: list[tuple[str, str]] = []
         self.alarms: list[Alarm] = []
@@ -163,7 +165,9 @@ class Watch:
     def next_pairs(self) -> list[tuple[str, str]]:
         """Return the pairs that the next run measures."""
         names = self.cluster.names
-        return rotation.choose(names, names, self._last, self.suspects, self._rounds)
+        slower = (alarm.nodes for alarm in self.alarms if alarm.direction == "slower")
+        trouble = rotation.trouble_of(names, slower) if self.by_risk else {}
+        return rotation.choose(names, names, self._last, self.suspects, self._rounds, trouble)
 
     def measure(self) -> None:
         """Make the next run."""

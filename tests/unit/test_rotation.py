@@ -74,3 +74,37 @@ def test_rounds_follow_the_budget():
     assert rotation.rounds_that_fit(300, 32, 80, 100) == 12
     assert rotation.rounds_that_fit(10, 32, 80, 100) == rotation.ALWAYS
     assert rotation.rounds_that_fit(1e6, 32, 80, 100) == 32
+
+
+def waiting(made, pair):
+    when = [number for number, pairs in enumerate(made) if pair in pairs]
+    return max((b - a for a, b in pairwise(when)), default=len(made))
+
+
+def by_risk(count, bad):
+    last, made = {}, []
+    trouble = rotation.trouble_of(NODES, bad)
+    for number in range(1, count + 1):
+        pairs = rotation.choose(NODES, NODES, last, (), 5, trouble)
+        last |= dict.fromkeys(pairs, number)
+        made.append(pairs)
+    return made
+
+
+def test_what_was_often_bad_comes_more_often_and_nothing_waits_for_ever():
+    plain = runs(120)
+    always = set.intersection(*map(set, plain))
+    bad = next(pair for pair in combinations(NODES, 2) if pair not in always)
+    made = by_risk(120, [bad] * 5)
+    assert sum(bad in pairs for pairs in made) > 1.5 * sum(bad in pairs for pairs in plain)
+    longest = max(waiting(plain, pair) for pair in combinations(NODES, 2))
+    assert all(waiting(made, pair) <= rotation.MOST * longest for pair in combinations(NODES, 2))
+
+
+def test_without_trouble_it_goes_by_turns():
+    assert by_risk(30, [[]]) == runs(30)
+
+
+def test_a_node_that_was_bad_counts_for_all_its_pairs():
+    found = rotation.trouble_of(NODES[:3], [["node01"], ["node02", "node01"], []])
+    assert found == {("node01", "node02"): 1.5, ("node01", "node03"): 0.5}

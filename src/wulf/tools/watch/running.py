@@ -199,7 +199,9 @@ def _pairs(request: WatchRequest, history: History, nodes: list[str]) -> list[tu
     rounds = rotation.rounds_that_fit(
         request.budget_s, len(nodes), last.pairs if last else 0, last.seconds if last else 0.0
     )
-    return rotation.choose(request.nodes, nodes, history.last_measured(), history.suspects(), rounds)
+    slower = (alarm.nodes for alarm in history.alarms() if alarm.direction == "slower")
+    trouble = rotation.trouble_of(request.nodes, slower)
+    return rotation.choose(request.nodes, nodes, history.last_measured(), history.suspects(), rounds, trouble)
 
 
 def _measuring_s(run: Run) -> float:
