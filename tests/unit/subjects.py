@@ -325,6 +325,7 @@ def rolled(status: Literal["complete", "halted"]) -> Rollout:
         hardware=kinds,
         nodes=nodes,
         steps=steps,
+        in_common={"nic.firmware": "1.1"},
         changes=["20261126T101500-0a1b2c"],
     )
 

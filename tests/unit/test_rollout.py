@@ -10,10 +10,10 @@ import pytest
 from bench.rollout import HARMS, fleet, roll
 from wulf.base.errors import UsageError
 from wulf.base.records import NodeRecord, Pair
-from wulf.tools.rollout.course import Course, HaltError, measure
+from wulf.tools.rollout.course import Course, HaltError, measure, still_known
 from wulf.tools.rollout.evidence import STATES, Loss, Match, Round, State, StepTest
-from wulf.tools.rollout.kinds import hardware, made_of
-from wulf.tools.rollout.record import Hardware, RolledNode, RolloutPlan
+from wulf.tools.rollout.kinds import hardware, in_common, made_of
+from wulf.tools.rollout.record import Hardware, RolledNode, RolloutPlan, RolloutStep
 from wulf.tools.rollout.request import RolloutRequest
 from wulf.tools.rollout.work import plan_of
 
@@ -204,6 +204,32 @@ def test_simulated_fleets(harm: str) -> None:
     assert ended.gain_kept > 0.6
 
 
+def step(state: str, *outcomes: RolledNode) -> RolloutStep:
+    return RolloutStep(number=1, nodes=[], started_at="", state=state, outcomes=list(outcomes))
+
+
+def test_who_goes_on_believes_the_nodes_and_not_what_was_about_to_be() -> None:
+    """Killed between "proven" and "done", or booted since: what a node has now counts."""
+    kept = [RolledNode(node=node, state="kept", hardware="A") for node in NAMES[:2]]
+    harmed = RolledNode(node=NAMES[2], state="harmed", hardware="A")
+    for state in ("proven", "done"):
+        assert still_known([step(state, *kept, harmed)], {NAMES[0]}) == [[kept[0], harmed]]
+    for state in ("halted", "interrupted"):
+        assert still_known([step(state, *kept, harmed)], set(NAMES)) == []
+
+
+def test_a_node_that_has_lost_it_is_tried_again() -> None:
+    course = Course(PLAN, [kind("A", NAMES[:4])])
+    for outcomes in still_known(
+        [step("done", *(RolledNode(node=node, state="kept", hardware="A") for node in NAMES[:4]))],
+        set(NAMES[1:4]),
+    ):
+        course.take(outcomes)
+    ((node, partner, both),) = course.next(NAMES[:4])
+    assert (node, both) == (NAMES[0], False)
+    assert partner in NAMES[1:4]
+
+
 def record(node: str, **facts: str) -> NodeRecord:
     unknown = {name.replace("_", "."): "needs root" for name, value in facts.items() if value == "?"}
     known = {name.replace("_", ".", 1): value for name, value in facts.items() if value != "?"}
@@ -226,6 +252,19 @@ def test_nodes_are_told_apart_by_hardware_driver_and_firmware() -> None:
         True,
         False,
     ]
+
+
+def test_what_harmed_nodes_have_in_common_is_named() -> None:
+    records = [
+        record("a", nic_firmware="1", cpu_model="X", node_hostname="a"),
+        record("b", nic_firmware="1", cpu_model="X", node_hostname="b"),
+        record("c", nic_firmware="2", cpu_model="X", node_hostname="c"),
+        record("d", nic_firmware="2", cpu_model="X", node_hostname="c"),
+    ]
+    assert in_common(records, {"c", "d"}, {"a", "b"}) == {"nic.firmware": "2"}
+    assert in_common(records, {"c"}, {"a", "b"}) == {}
+    # Where it is not known of a node that kept the change, it sets nothing apart.
+    assert in_common([record("a"), *records[1:]], {"c", "d"}, {"a", "b"}) == {}
 
 
 @pytest.mark.parametrize(

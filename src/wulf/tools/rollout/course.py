@@ -17,7 +17,7 @@ from wulf.base.nodeset import fold
 from wulf.base.records import Pair
 from wulf.base.rounds import disjoint
 from wulf.tools.rollout.evidence import TRIES, Loss, Match, Round, StepTest, together
-from wulf.tools.rollout.record import Hardware, RolledNode, RolloutPlan
+from wulf.tools.rollout.record import Hardware, RolledNode, RolloutPlan, RolloutStep
 
 #: Looks at the losses of a pair, at most.
 LOOKS = 8
@@ -30,6 +30,25 @@ _FAILING = ("harmed", "cannot tell", "refused")
 
 class HaltError(WulfError):
     """Something that halts a whole roll-out, such as a node that does not answer; says what."""
+
+
+def still_known(steps: Sequence[RolloutStep], having: Collection[str]) -> list[list[RolledNode]]:
+    """Return what earlier steps say of their nodes, by step, to who goes on.
+
+    A node that has lost what was kept there (it was booted since, or the program ended before it was set) is to be
+    tried again. A step that was halted or interrupted was put back, and says nothing.
+
+    Parameters
+    ----------
+    having
+        Nodes that have the change now.
+    """
+    outcomes = [
+        [one for one in step.outcomes if one.state != "kept" or one.node in having]
+        for step in steps
+        if step.state in ("proven", "done")
+    ]
+    return [some for some in outcomes if some]
 
 
 class Bench(Protocol):

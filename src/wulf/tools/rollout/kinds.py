@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from wulf.base import catalogue
-from wulf.base.records import NodeRecord
+from wulf.base.records import OWN_FACTS, PASSING_FACTS, NodeRecord
 from wulf.tools.rollout.record import Hardware
 
 #: Rules whose facts say what a node is made of.
@@ -13,6 +13,8 @@ _RULES = ("same.hardware", "same.driver")
 #: Link that was negotiated: a setting that helps at one speed may harm at another.
 _LINK = ("nic.speed_bits_per_s", "nic.duplex")
 UNKNOWN = "unknown"
+#: Nodes of which something may be said to be in common.
+FEWEST = 2
 
 
 def facts() -> list[str]:
@@ -49,6 +51,26 @@ def hardware(records: Sequence[NodeRecord], tested: Collection[str], *, others: 
         )
         for number, (made, some) in enumerate(ordered)
     ]
+
+
+def in_common(
+    records: Sequence[NodeRecord], harmed: Collection[str], kept: Collection[str]
+) -> dict[str, str]:
+    """Return fact → value of what all harmed nodes have and no node that kept the change has.
+
+    Nothing where one of the two is a single node: that has many facts of its own.
+    """
+    bad = [record.facts for record in records if record.node in harmed]
+    good = [record.facts for record in records if record.node in kept]
+    if min(len(bad), len(good)) < FEWEST:
+        return {}
+    names = bad[0].keys() - OWN_FACTS - PASSING_FACTS
+    return {
+        name: str(bad[0][name])
+        for name in sorted(names)
+        if all(name in facts and facts[name] == bad[0][name] for facts in bad)
+        and all(name in facts and facts[name] != bad[0][name] for facts in good)
+    }
 
 
 def made_of(record: NodeRecord) -> str:

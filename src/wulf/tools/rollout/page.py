@@ -16,6 +16,8 @@ from wulf.tools.rollout import charts
 from wulf.tools.rollout.record import Hardware, RolledFigure, RolledNode, Rollout, RolloutStep
 
 _LIMIT = 300
+#: Facts that harmed nodes have in common, in the verdict at most.
+_FACTS = 4
 _HAVE = ("kept", "had it")
 _WORDS = {
     "kept": "kept: no harm there",
@@ -87,6 +89,11 @@ def _answer(found: Rollout) -> tuple[str, Flag]:
 def _beside(found: Rollout) -> Iterator[str]:
     if found.reason:
         yield f"why: {printable(found.reason, 500)}"
+    if found.in_common:
+        facts = ", ".join(
+            f"{fact} {printable(value, 60)}" for fact, value in [*found.in_common.items()][:_FACTS]
+        )
+        yield f"only the nodes that it harms have {facts}"
     plan = found.plan
     yield (
         f"a node keeps it where it is shown that no figure gets worse by {percent(plan.margin)}, and that it loses "

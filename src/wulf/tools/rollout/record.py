@@ -15,6 +15,8 @@ NodeState = Literal[
     "kept", "had it", "harmed", "cannot tell", "refused", "silent", "other hardware", "busy", "not reached"
 ]
 
+RolloutStatus = Literal["complete", "waiting", "halted", "interrupted"]
+
 
 class RolledFigure(Record, frozen=True, kw_only=True):
     """What a change did to one figure of a node, or of all nodes of a kind."""
@@ -136,12 +138,15 @@ class Rollout(Record, frozen=True, kw_only=True):
 
     schema_version: int
     run_id: str
-    status: Literal["complete", "waiting", "halted", "interrupted"]
+    #: ``waiting``: some nodes are busy, or there is nobody to measure them with.
+    status: RolloutStatus
     #: Why it was halted; empty where it was not.
     reason: str = ""
     plan: RolloutPlan
     hardware: list[Hardware]
     nodes: list[RolledNode]
     steps: list[RolloutStep]
+    #: Fact → value of what all harmed nodes have, and none that kept the change; as found before the first step.
+    in_common: dict[str, str] = {}
     #: Names of the changes, oldest first: what ``wulf rollback --to`` takes.
     changes: list[str] = []

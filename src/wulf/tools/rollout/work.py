@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
 import msgspec
@@ -12,9 +12,10 @@ from wulf.base.errors import (
     EXIT_ERROR,
     EXIT_FINDINGS,
     SchedulerError,
+    TransportError,
     UsageError,
 )
-from wulf.base.nodeset import fold
+from wulf.base.nodeset import fold, reasons_text
 from wulf.base.records import SCHEMA_VERSION, NodeRecord, Values
 from wulf.base.store import write_atomically
 from wulf.base.store.kinds import find_run
@@ -35,9 +36,9 @@ from wulf.node.trials.opening import CONFIRM_WITHIN_S
 from wulf.page.page import html
 from wulf.tools.rollout import page
 from wulf.tools.rollout.checking import SiteCheck
-from wulf.tools.rollout.course import Course
+from wulf.tools.rollout.course import Course, still_known
 from wulf.tools.rollout.evidence import Match
-from wulf.tools.rollout.kinds import hardware, made_of
+from wulf.tools.rollout.kinds import hardware, in_common, made_of
 from wulf.tools.rollout.measuring import LOSSY, Where
 from wulf.tools.rollout.record import (
     Hardware,
@@ -45,6 +46,7 @@ from wulf.tools.rollout.record import (
     Rollout,
     RolloutManifest,
     RolloutPlan,
+    RolloutStatus,
     RolloutStep,
 )
 from wulf.tools.rollout.request import RolloutRequest
@@ -144,7 +146,7 @@ def _go_on(name: str, request: RolloutRequest, say: Progress) -> Rollout:
             there = [record for record in where.records if record.reachable]
             tested = {made_of(r) for r in there if _tried(manifest.hardware, r.node)}
             kinds = hardware(there, tested, others=manifest.plan.other_hardware)
-            done, done_steps = _done(run.steps, there, where.wanted)
+            done = still_known(run.steps, {r.node for r in there if not _lacking(r, where.wanted)})
             permissions = change.Permissions(take_over=request.take_over, relax=request.relax)
             known = {one.node for some in done for one in some}
             settled = [
@@ -154,28 +156,19 @@ def _go_on(name: str, request: RolloutRequest, say: Progress) -> Rollout:
             ]
             course = Course(manifest.plan, kinds, settled)
             for outcomes in done:
-                course.take(outcomes)
+                course.take([_now(one, course) for one in outcomes if one.node in course.kind_of])
             writer.update(status="running", hardware=kinds, settled=settled, message=None)
             say.note(f"run: {path}, going on after {len(done)} steps")
-            return _Rolling(where, writer, course, done_steps, say).run()
+            return _Rolling(where, writer, course, run.steps, say).run()
+
+
+def _now(one: RolledNode, course: Course) -> RolledNode:
+    """Return what became of a node, under the name that its hardware has now."""
+    return msgspec.structs.replace(one, hardware=course.kind_of[one.node])
 
 
 def _tried(kinds: Sequence[Hardware], node: str) -> bool:
     return any(kind.tried and node in kind.nodes for kind in kinds)
-
-
-def _done(
-    earlier: Sequence[RolloutStep], records: Sequence[NodeRecord], wanted: Sequence[steps.KnobSetting]
-) -> tuple[list[list[RolledNode]], list[RolloutStep]]:
-    """Return what is known of earlier steps, and these.
-
-    A node that has lost what was kept there (it was booted since, or this program ended while it set it) is to be tried
-    again; a step that was halted or interrupted was put back, and says nothing.
-    """
-    having = {record.node for record in records if not _lacking(record, wanted)}
-    whole = [step for step in earlier if step.state in ("proven", "done")]
-    outcomes = [[one for one in step.outcomes if one.state != "kept" or one.node in having] for step in whole]
-    return [some for some in outcomes if some], list(earlier)
 
 
 def _settings(request: RolloutRequest, say: Progress) -> tuple[Values, TuningRun | None]:
@@ -208,6 +201,9 @@ def _where(
     wanted = [steps.check(catalogue.knob(name), value) for name, value in settings.items()]
     with ExitStack() as stack:
         transport, records = stack.enter_context(site.connect(config, list(nodes), say))
+        if not any(record.reachable for record in records):
+            down = {record.node: record.error or "does not answer" for record in records}
+            raise TransportError(f"no node answers: {reasons_text(down)}")
         guards: Guards = stack.enter_context(change.guarded(config, transport))
         yield Where(
             config=config, transport=transport, guards=guards, records=records, tools=tools, wanted=wanted
@@ -272,6 +268,8 @@ class _Rolling:
         self._course = course
         self._steps = {step.number: step for step in earlier}
         self._say = say
+        #: Nodes that Slurm did not give; and with them all that are busy now; node → why.
+        self._given_up: dict[str, str] = {}
         self._busy: dict[str, str] = {}
         #: Slurm's nodes and their states.
         self._states: dict[str, str] = {}
@@ -294,8 +292,9 @@ class _Rolling:
         except BaseException as error:
             self._conclude("halted", printable(str(error), 500) or type(error).__name__)
             raise
-        status = "halted" if halted else "waiting" if self._course.waiting else "complete"
-        return self._conclude(status, halted)
+        if halted:
+            return self._conclude("halted", halted)
+        return self._conclude("waiting" if self._course.waiting else "complete", "")
 
     def _go(self) -> str:
         """Take one step after the other; return what halted it."""
@@ -319,7 +318,7 @@ class _Rolling:
             with holding.held(to_hold, _STEP_S, [], slurm=bool(to_hold)):
                 step = stepping.take(number, matches)
         except SchedulerError as error:
-            self._busy |= dict.fromkeys(members, printable(str(error), 300))
+            self._given_up |= dict.fromkeys(members, printable(str(error), 300))
             self._say.note(f"step {number} waits: {error}")
             return ""
         self._steps[number] = step
@@ -365,48 +364,37 @@ class _Rolling:
             self._steps[step.number] = step
             self._writer.append(step)
 
-    def _free(self) -> Collection[str]:
+    def _free(self) -> list[str]:
         """Return the nodes that may be changed now: of Slurm's nodes, those where no job runs."""
         nodes = [record.node for record in self._where.records if record.reachable]
-        if not self._writer.manifest.slurm:
-            return [node for node in nodes if node not in self._busy]
-        self._states = slurm_nodes.states()
-        for node in nodes:
-            state = self._states.get(node, "nothing of it")
-            if state in (_IDLE, _DRAINED):
-                continue
-            self._busy[node] = f"Slurm says {state}"
+        if self._writer.manifest.slurm:
+            self._states = slurm_nodes.states()
+        self._busy = self._given_up | {
+            node: f"Slurm says {self._states.get(node, 'nothing of it')}"
+            for node in nodes
+            if self._writer.manifest.slurm and self._states.get(node) not in (_IDLE, _DRAINED)
+        }
         return [node for node in nodes if node not in self._busy]
 
-    def _conclude(self, status: str, halted: str) -> Rollout:
+    def _conclude(self, status: RolloutStatus, halted: str) -> Rollout:
         known = list(self._steps.values())
-        course = self._course
-        found = msgspec.convert(
-            {
-                "schema_version": SCHEMA_VERSION,
-                "run_id": self._writer.manifest.id,
-                "status": status,
-                "reason": halted,
-                "plan": self._writer.manifest.plan,
-                "hardware": course.hardware(halted),
-                "nodes": course.nodes(self._busy, halted),
-                "steps": known,
-                "changes": list(
-                    dict.fromkeys(
-                        one.change
-                        for step in known
-                        if step.state == "done"
-                        for one in step.outcomes
-                        if one.change
-                    )
-                ),
-            },
-            Rollout,
+        done = [one for step in known if step.state == "done" for one in step.outcomes]
+        nodes = self._course.nodes(self._busy, halted)
+        named = {state: {one.node for one in nodes if one.state == state} for state in ("harmed", "kept")}
+        found = Rollout(
+            schema_version=SCHEMA_VERSION,
+            run_id=self._writer.manifest.id,
+            status=status,
+            reason=halted,
+            plan=self._writer.manifest.plan,
+            hardware=self._course.hardware(halted),
+            nodes=nodes,
+            steps=known,
+            in_common=in_common(self._where.records, named["harmed"], named["kept"]),
+            changes=list(dict.fromkeys(one.change for one in done if one.change)),
         )
         self._writer.conclude(found)
         write_atomically(self._writer.path / PAGE, html(page.build(found)).encode())
-        stored = {"complete": "complete", "halted": "failed", "waiting": "interrupted"}.get(
-            status, "interrupted"
-        )
+        stored = {"complete": "complete", "halted": "failed"}.get(status, "interrupted")
         self._writer.update(status=stored, message=halted or None)
         return found
