@@ -67,6 +67,7 @@ NAMES = (
     "field",
     "studies",
     "speed-up",
+    "rfc2544",
 )
 #: A whole run is added to it; RESULTS.md, with the newest value of each claim, is brought up to it by hand.
 LOG = Path(__file__).parent / "LOG.md"

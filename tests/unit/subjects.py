@@ -20,6 +20,7 @@ from tests.unit import (
     study_fixture,
     test_hpl_result,
     test_report_collectives,
+    test_rfc2544,
     test_scaling,
     test_timeline,
     tuning_fixture,
@@ -370,6 +371,7 @@ SUBJECTS: dict[str, tuple[Sample, ...]] = {
         lambda: (predict_fixture.prediction(predict_fixture.contention()),),
     ),
     "wulf.tools.rollout.page.build": (lambda: (rolled("complete"),), lambda: (rolled("halted"),)),
+    "wulf.tools.rfc2544.page.build": (lambda: (test_rfc2544.made(),), lambda: (test_rfc2544.failed(),)),
     "wulf.tools.run.page.build": (
         lambda: (test_scaling.made(),),
         lambda: (test_scaling.made(weak=True),),

@@ -15,7 +15,8 @@
 
 enum {
     CHUNK_BYTES = 4 << 20, /* of one system call, so that a slow link shows signs of life */
-    PORT_ATTEMPTS = 32
+    PORT_ATTEMPTS = 32,
+    WIDE_BYTES = 64 << 20
 };
 
 int net_failed(int error, const char *peer, struct failure *failure) {
@@ -205,6 +206,14 @@ int net_receive(int fd, unsigned char *bytes, size_t length, const char *peer, s
         length -= (size_t)n;
     }
     return 0;
+}
+
+void net_widen(int fd) {
+    const int bytes = WIDE_BYTES;
+    if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes) != 0)
+        setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0)
+        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
 }
 
 int net_wait(int fd, uint64_t deadline_ns) {

@@ -34,6 +34,10 @@ int net_receive(int fd, unsigned char *bytes, size_t length, const char *peer, s
 int net_receive_until(int fd, unsigned char *bytes, size_t length, uint64_t deadline_ns, const char *peer,
                       struct failure *failure);
 
+/* Room for what comes and goes all at once, as much as the system grants: a buffer of ours is not what is
+ * measured. */
+void net_widen(int fd);
+
 /* Wait for input until then: 1 there is some, 0 the time is over, -1 with errno. */
 int net_wait(int fd, uint64_t deadline_ns);
 

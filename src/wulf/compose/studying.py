@@ -14,7 +14,7 @@ from wulf.tools.hpl import program as hpl
 from wulf.tools.hpl.record import HplPlan, HplSetting
 from wulf.tools.study import work
 from wulf.tools.study.performing import HplPlace
-from wulf.tools.study.record import HplProblem, Study
+from wulf.tools.study.record import Study, StudyProblem
 from wulf.tools.study.request import StudyRequest
 
 #: A problem of a study may take so long [s].
@@ -29,7 +29,7 @@ def study(request: StudyRequest, progress: Progress) -> Study:
 class _Hpl:
     """HPL, as studies solve problems with it."""
 
-    def solve(self, place: HplPlace, problem: HplProblem, program: str) -> float:
+    def solve(self, place: HplPlace, problem: StudyProblem, program: str) -> float:
         """Solve a problem once; return the rate [GFLOPS]. Raises TrialError where that failed."""
         site = _site(place, program)
         with launching.workplace(site):
@@ -38,7 +38,7 @@ class _Hpl:
             raise TrialError(launch.reason or "HPL gave no rate")
         return launch.gflops
 
-    def require(self, place: HplPlace, problem: HplProblem, program: str) -> None:
+    def require(self, place: HplPlace, problem: StudyProblem, program: str) -> None:
         """Raise WulfError where the nodes have no HPL, or too few CPUs for the grid."""
         finding.program(place.transport, _nodes(place), program or None)
         ranks, cpus = problem.p * problem.q, _cpus(place) * len(_nodes(place))
@@ -76,7 +76,7 @@ def _ignored(_text: str) -> None:
     """Take what a launcher has to say: it has said it when the study began."""
 
 
-def _setting(place: HplPlace, problem: HplProblem) -> HplSetting:
+def _setting(place: HplPlace, problem: StudyProblem) -> HplSetting:
     nodes = _nodes(place)
     each = place.ranks_per_node or _cpus(place)
     p, q = (problem.p, problem.q) if problem.p else _squarest(len(nodes) * each)

@@ -173,6 +173,7 @@ static int respond(struct visit *visit, struct failure *failure) {
     if (found.differences_ns == NULL)
         return failure_set(failure, "system", "", "no memory for %llu times",
                            (unsigned long long)visit->iterations);
+    net_widen(((const struct net_link *)visit->link)->udp);
     const int status = receive_all(visit, &found, failure);
     free(found.differences_ns);
     return status;

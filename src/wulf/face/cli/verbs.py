@@ -178,7 +178,7 @@ _WRITTEN: Mapping[str, Mapping[str, Verb]] = {
         ),
         "bench": _verb(
             "",
-            "Run HPL, HPC Challenge, BLAS, and studies of several factors.",
+            "Run HPL, HPC Challenge, BLAS, RFC 2544, and studies of several factors.",
             within={
                 "hpl": _verb(
                     "hpl",
@@ -214,7 +214,7 @@ _WRITTEN: Mapping[str, Mapping[str, Verb]] = {
 #: Verb → verbs within it in the order in which they are used; what is not named comes last.
 _ORDER = {
     "program": ("run", "trace", "characterise", "emulate", "predict", "worth", "place", "shipped"),
-    "bench": ("hpl", "hpcc", "blas", "study"),
+    "bench": ("hpl", "hpcc", "blas", "rfc2544", "study"),
 }
 
 

@@ -18,12 +18,12 @@ from wulf.base.units import parse_duration, parse_size
 from wulf.node.change import steps
 from wulf.node.probe import ladder
 from wulf.tools.study.record import (
-    HplProblem,
     KnownStudy,
     StudyFactor,
     StudyLevel,
     StudyMetric,
     StudyPrice,
+    StudyProblem,
     StudyPublished,
 )
 
@@ -394,7 +394,7 @@ def _hpl(said: MetricSection, hpl: HplSection, takes_s: float | None, *, short: 
         kind="hpl",
         unit="GFLOPS",
         better="higher",
-        hpl=HplProblem(n=n, nb=min(hpl.nb, n), p=p, q=q),
+        hpl=StudyProblem(n=n, nb=min(hpl.nb, n), p=p, q=q),
         program=hpl.program,
         takes_s=takes_s,
     )

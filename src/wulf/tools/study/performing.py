@@ -27,7 +27,7 @@ from wulf.node.programs import blas_libraries, blas_runs
 from wulf.node.trials.bench import TrialError, TrialRunner, job_environment, on_nodes
 from wulf.stats import estimate
 from wulf.tools.study.file import filled
-from wulf.tools.study.record import HplProblem, StudyFactor, StudyLevel, StudyMetric, StudyPlan
+from wulf.tools.study.record import StudyFactor, StudyLevel, StudyMetric, StudyPlan, StudyProblem
 
 #: Pairs that a direct link joins, and those that none does.
 CABLED, SWITCHED = "cabled", "switched"
@@ -50,10 +50,10 @@ class HplPlace(NamedTuple):
 class Hpl(Protocol):
     """What knows of HPL: a tool of its own."""
 
-    def solve(self, place: HplPlace, problem: HplProblem, program: str) -> float:
+    def solve(self, place: HplPlace, problem: StudyProblem, program: str) -> float:
         """Solve a problem once; return the rate [GFLOPS]. Raises TrialError where that failed."""
 
-    def require(self, place: HplPlace, problem: HplProblem, program: str) -> None:
+    def require(self, place: HplPlace, problem: StudyProblem, program: str) -> None:
         """Raise WulfError where the nodes have no HPL, or too few CPUs for the grid."""
 
 

@@ -50,7 +50,7 @@ class StudyFactor(Record, frozen=True, kw_only=True):
     levels: list[StudyLevel]
 
 
-class HplProblem(Record, frozen=True, kw_only=True):
+class StudyProblem(Record, frozen=True, kw_only=True):
     """A problem of HPL that every run solves."""
 
     n: int
@@ -77,7 +77,7 @@ class StudyMetric(Record, frozen=True, kw_only=True):
     ranks: int = 0
     #: Of the number that a command prints; empty for its run time.
     match: str = ""
-    hpl: HplProblem | None = None
+    hpl: StudyProblem | None = None
     #: Path or name of the HPL program; empty for the one that is found.
     program: str = ""
     #: A straight line is fitted through the values by size.

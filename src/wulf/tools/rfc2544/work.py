@@ -1,0 +1,203 @@
+"""RFC 2544 between two nodes: trials of the socket probe, searched by halving."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from typing import NamedTuple
+
+from wulf.base.errors import TransportError, UsageError
+from wulf.base.nodeset import reasons_text
+from wulf.base.records import SCHEMA_VERSION, Estimate, LaunchResult, Pair, Sample
+from wulf.base.text import printable
+from wulf.base.tool import Progress
+from wulf.node.cluster import inventory
+from wulf.node.fleet import site
+from wulf.node.fleet.begin import new_seed
+from wulf.node.fleet.clusters import config_of
+from wulf.node.probe.execute import RunLaunch
+from wulf.node.probe.schedule import LaunchPlan
+from wulf.stats import estimate
+from wulf.stats.core import intervals
+from wulf.stats.estimate.cells import as_estimate
+from wulf.tools.rfc2544 import search
+from wulf.tools.rfc2544.record import FrameSize, Rate, Rfc2544
+from wulf.tools.rfc2544.request import OVERHEAD, Rfc2544Request
+
+STREAM, BURST, ROUND_TRIP = "udp_stream", "udp_burst", "udp_rr"
+#: The probe makes visits of these operations so many times as long as it is asked for.
+VISIT_SCALE = 5
+#: Visits of a trial: the longer they are, the less a queue hides.
+VISITS = 3
+#: A sender that sends less than this of what it is asked for cannot do more; between visits both sides talk.
+SENT = 0.9
+#: Trials at a found rate after which a lower one is tried.
+STEPS = 5
+#: Bursts of a trial are made within so long [µs].
+BURST_US = 20_000
+LATENCY_US, LATENCY_SWEEPS = 5_000, 5
+
+
+def measure(request: Rfc2544Request, progress: Progress) -> Rfc2544:
+    """Find throughput, loss by rate, bursts and latency of every frame size.
+
+    Raises
+    ------
+    TransportError
+        A node does not answer.
+    UsageError
+        There are no two nodes.
+    """
+    config = config_of(request.cluster)
+    nodes = list(config.nodes)
+    if len(nodes) < 2:
+        raise UsageError("it takes two nodes")
+    pair = inventory.pairs(request.pair, nodes)[0] if request.pair else (nodes[0], nodes[1])
+    tools = site.toolbox([STREAM, BURST, ROUND_TRIP], None, progress)
+    with site.connect(config, list(pair), progress) as (transport, records):
+        down = {record.node: record.error or "does not answer" for record in records if not record.reachable}
+        if down:
+            raise TransportError(reasons_text(down))
+        ready = site.ready(config, transport, records, tools, progress)
+        bench = _Bench(request, pair, ready.launch, progress)
+        sizes = [bench.size(frame) for frame in sorted(set(request.frames_bytes))]
+    return Rfc2544(
+        schema_version=SCHEMA_VERSION,
+        pair=pair,
+        trial_s=request.length_s,
+        precision=request.precision,
+        sizes=sizes,
+    )
+
+
+class _Trial(NamedTuple):
+    """What a trial gave."""
+
+    sample: Sample | None
+    error: str
+
+
+class _Bench:
+    """Makes trials between two nodes."""
+
+    def __init__(self, request: Rfc2544Request, pair: Pair, launch: RunLaunch, progress: Progress) -> None:
+        self._request, self._pair, self._launch, self._say = request, pair, launch, progress
+        self._seed = new_seed(request.seed)
+        self._number = 0
+        self._notes: list[str] = []
+
+    def size(self, frame: int) -> FrameSize:
+        """Return all of a frame size."""
+        self._notes = []
+        tried: dict[int, Rate] = {}
+
+        def passes(rate: int) -> bool:
+            tried[rate] = self._rate(frame, rate)
+            return tried[rate].loss == 0 and tried[rate].sent_per_s >= SENT * tried[rate].frames_per_s
+
+        found = search.highest(passes, 1, self._request.most_mbit_s, self._request.precision)
+        rate, made, lossy = self._confirmed(frame, found.value)
+        beyond = [one for one in tried.values() if rate is not None and one.asked_mbit_s > rate]
+        short = [one for one in beyond if one.loss == 0]
+        burst = search.highest(lambda n: self._burst(frame, n), 1, self._request.longest, 0.0)
+        return FrameSize(
+            frame_bytes=frame,
+            throughput=tried.get(rate) or self._rate(frame, rate) if rate is not None else None,
+            sender_limited=found.is_limit or (bool(short) and len(short) == len(beyond)),
+            repetitions=made,
+            lossy_repetitions=lossy,
+            losses=self._losses(frame, max(tried)),
+            burst=burst.value,
+            burst_is_limit=burst.is_limit,
+            latency=self._latency(frame, rate) if rate is not None else None,
+            notes=list(dict.fromkeys(self._notes)),
+        )
+
+    def _confirmed(self, frame: int, rate: int | None) -> tuple[int | None, int, int]:
+        """Return a rate at which no repetition loses anything, how many were made, and how many lost all the same."""
+        lossy = 0
+        for _ in range(STEPS):
+            if rate is None or rate < 1:
+                break
+            losses = [self._rate(frame, rate).loss for _ in range(self._request.times)]
+            lossy = sum(loss != 0 for loss in losses)
+            if not lossy:
+                return rate, len(losses), 0
+            rate = min(rate - 1, int(rate * (1 - self._request.precision)))
+        if rate is not None:
+            self._notes.append("no rate was found at which every repetition loses nothing")
+        return None, self._request.times, lossy
+
+    def _losses(self, frame: int, most: int) -> list[Rate]:
+        """Return the loss at tenths of a rate, downwards, until two in a row lose nothing (RFC 2544, 26.3)."""
+        found: list[Rate] = []
+        for tenth in range(10, 0, -1):
+            found.append(self._rate(frame, max(1, most * tenth // 10)))
+            if [one.loss for one in found[-2:]] == [0, 0]:
+                break
+        return found
+
+    def _rate(self, frame: int, rate: int) -> Rate:
+        """Make a trial at a rate of datagrams [Mbit/s]."""
+        self._say(f"{frame} B: {rate} Mbit/s")
+        size = frame - OVERHEAD
+        visit_us = max(int(self._request.length_s * 1e6 / VISITS / VISIT_SCALE), 1000)
+        trial = self._trial(f"{STREAM}:{rate}", size, VISITS, min(visit_us, 1_000_000))
+        wanted = rate * 1e6 / 8 / size
+        if trial.sample is None:
+            self._notes.append(printable(trial.error, 200))
+            return Rate(asked_mbit_s=rate, frames_per_s=wanted, sent_per_s=wanted, loss=None)
+        sample = trial.sample
+        loss = sample.lost / max(sample.lost + sample.iterations, 1)
+        return Rate(asked_mbit_s=rate, frames_per_s=wanted, sent_per_s=sent_per_s(sample), loss=loss)
+
+    def _burst(self, frame: int, length: int) -> bool:
+        """Whether bursts of so many frames arrive whole."""
+        self._say(f"{frame} B: bursts of {length}")
+        trial = self._trial(f"{BURST}:{length}", frame - OVERHEAD, max(self._request.times, 3), BURST_US)
+        return trial.sample is not None and trial.sample.lost == 0
+
+    def _latency(self, frame: int, rate: int) -> Estimate | None:
+        """Return the half round trip while frames go at a rate."""
+        self._say(f"{frame} B: latency at {rate} Mbit/s")
+        medians = []
+        for _ in range(self._request.times):
+            beside = f"{STREAM}:{rate}"
+            trial = self._trial(ROUND_TRIP, frame - OVERHEAD, LATENCY_SWEEPS, LATENCY_US, beside)
+            if trial.sample is not None and trial.sample.histogram:
+                medians.append(estimate.sample_quantiles(trial.sample, [0.5])[0])
+            elif trial.error:
+                self._notes.append(printable(trial.error, 200))
+        return as_estimate(intervals.median(medians), "s") if medians else None
+
+    def _trial(self, asked: str, size: int, sweeps: int, visit_us: int, beside: str = "") -> _Trial:
+        self._number += 1
+        result: LaunchResult = self._launch(
+            LaunchPlan(
+                id=f"{self._number:05d}",
+                index=self._number,
+                op=asked.partition(":")[0],
+                asked=asked,
+                transport="net",
+                place=self._pair,
+                beside=[self._pair] if beside else [],
+                beside_op=beside,
+                setting="default",
+                purpose="measure",
+                sizes_bytes=[size],
+                sweeps=max(sweeps, 3),
+                visit_us=visit_us,
+                seed=(self._seed + self._number) & (2**63 - 1),
+            )
+        )
+        sample = result.samples[0] if result.samples else None
+        return _Trial(sample, result.launch.error or "")
+
+
+def sent_per_s(sample: Sample) -> float:
+    """Return what a sender has sent [1/s]: visits follow each other, and the time between two ends is that of one."""
+    ends = sample.batch_at_us
+    if len(ends) < 2:
+        return float("inf")
+    each_us = statistics.median(second - first for first, second in itertools.pairwise(ends))
+    return sample.batch_iterations / (each_us * 1e-6) if each_us > 0 else float("inf")
