@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 import typer
 
+from tests.cli.command import wulf
 from tests.unit import subjects
 from wulf.face.cli.main import app
 from wulf.node.cluster import inventory
@@ -118,7 +119,7 @@ def parsed(text: str) -> None:
     command, rest = root(), words(text)
     context: Any = typer.Context(command, info_name="wulf")
     while rest and hasattr(command, "get_command"):
-        found = command.get_command(context, rest[0]) if re.fullmatch(r"[a-z][a-z-]*", rest[0]) else None
+        found = command.get_command(context, rest[0]) if re.fullmatch(r"[a-z][a-z0-9-]*", rest[0]) else None
         if found is None:
             break
         command, rest = found, rest[1:]
@@ -183,3 +184,21 @@ def test_pairs_that_are_printed_are_pairs() -> None:
 def test_what_is_no_command_is_told(text: str) -> None:
     with pytest.raises(Exception, match=r"No such option|no verb|No such command"):
         parsed(text)
+
+
+#: Commands that only look something up.
+CHEAP = re.compile(
+    r"wulf (?:.* --(?:list|template)\b|settings (?:list|show \w)|config schema\b|study [a-z-]+ --dry-run)"
+)
+
+
+def test_the_cheap_ones_of_documents_are_run(tmp_path: Path) -> None:
+    cheap = dict.fromkeys(
+        tuple(words(one.text))
+        for one in documents()
+        if CHEAP.match(one.text) and not re.search(r"[A-Z]{3,}|[<>…]|\.toml", one.text)
+    )
+    assert len(cheap) >= 4
+    for command in cheap:
+        done = wulf(tmp_path, *command)
+        assert done.returncode in (0, 3), (command, done.stderr)
