@@ -136,7 +136,7 @@ class Way:
         # An older calibration has no trains: long messages are trains of segments.
         trains = trains or {size: time for size, time in turned.items() if size > self.eager_bytes}
         singles = {size: min(time, rested.get(size, time)) for size, time in turned.items()}
-        return sustained(trains, singles if shaped is None else {}, shaped=bool(shaped))
+        return sustained(trains, singles, shaped=shaped)
 
     @property
     def tells_launches(self) -> bool:

@@ -49,7 +49,9 @@ class Sustained:
         return self.depth_bytes * self.per_byte_ns
 
 
-def sustained(trains: Mapping[int, float], singles: Mapping[int, float], *, shaped: bool) -> Sustained | None:
+def sustained(
+    trains: Mapping[int, float], singles: Mapping[int, float], *, shaped: bool | None
+) -> Sustained | None:
     """Return what trains say; None where there are too few of them, or they tell no rate.
 
     Parameters
@@ -59,7 +61,7 @@ def sustained(trains: Mapping[int, float], singles: Mapping[int, float], *, shap
     singles
         Size of one message → the same [s].
     shaped
-        Whether the link is known to let bursts through.
+        Whether the link lets bursts through; None where that is to be found.
     """
     totals = sorted(trains)[-_LONGEST:]
     if len(totals) < _LONGEST:
@@ -71,7 +73,10 @@ def sustained(trains: Mapping[int, float], singles: Mapping[int, float], *, shap
     first = totals[0] if is_steady else totals[1]
     each = (trains[totals[-1]] - trains[first]) / (totals[-1] - first)
     missing = [total - trains[total] / each for total in totals if total >= first]
-    depth = max(float(np.median(missing)), 0.0) if shaped or passes_bursts(singles, each) else 0.0
+    # A bucket of a few frames is nothing beside a long train: messages that it let through tell it.
+    passed = [size - time / each for size, time in singles.items() if size >= _LEAST_BYTES and time > 0]
+    found = passes_bursts(singles, each) if shaped is None else shaped
+    depth = max(float(np.median(missing)), *passed, 0.0) if found else 0.0
     return Sustained(per_byte_ns=each * 1e9, depth_bytes=depth, is_steady=is_steady)
 
 
