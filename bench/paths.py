@@ -233,15 +233,15 @@ def main(arguments: Sequence[str]) -> int:
     kinds = (*KINDS, "")
     with ProcessPoolExecutor(2) as pool:
         counted = pool.map(count, kinds, itertools.repeat(seed), itertools.repeat(draws))
-    for kind, (right, by_pairs) in zip(kinds, counted, strict=True):
-        low, high = bounds(Count(hits=right, of=draws))
-        shares[kind] = right / draws
-        said = "nothing" if not kind else "right"
-        print(
-            f"{kind or 'clean':<16} {said} {right}/{draws} ({100 * low:.1f} to {100 * high:.1f} %); pairwise diagnosis "
-            f"names something in {by_pairs}",
-            flush=True,
-        )
+        for kind, (right, by_pairs) in zip(kinds, counted, strict=True):
+            low, high = bounds(Count(hits=right, of=draws))
+            shares[kind] = right / draws
+            said = "nothing" if not kind else "right"
+            print(
+                f"{kind or 'clean':<16} {said} {right}/{draws} ({100 * low:.1f} to {100 * high:.1f} %); pairwise diagnosis "
+                f"names something in {by_pairs}",
+                flush=True,
+            )
     worst = min((kind for kind in KINDS), key=shares.__getitem__)
     holds = shares[worst] >= 0.95 and shares[""] >= 0.98
     print(
