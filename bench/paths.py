@@ -238,8 +238,8 @@ def main(arguments: Sequence[str]) -> int:
             shares[kind] = right / draws
             said = "nothing" if not kind else "right"
             print(
-                f"{kind or 'clean':<16} {said} {right}/{draws} ({100 * low:.1f} to {100 * high:.1f} %); pairwise diagnosis "
-                f"names something in {by_pairs}",
+                f"{kind or 'clean':<16} {said} {right}/{draws} ({100 * low:.1f} to {100 * high:.1f} %); pairwise "
+                f"diagnosis names something in {by_pairs}",
                 flush=True,
             )
     worst = min((kind for kind in KINDS), key=shares.__getitem__)
