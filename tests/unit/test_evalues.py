@@ -39,7 +39,7 @@ def test_ten_clear_values_are_evidence_and_one_to_the_contrary_does_not_ruin_it(
     assert staked([0.05] * 10) > 200
     assert staked([0.05] * 10 + [-math.inf] + [0.05] * 10) > 200
     assert staked([math.inf] * 10) > 200
-    with pytest.raises(ValueError, match="no number"):
+    with pytest.raises(ValueError, match="not a number"):
         staked([math.nan])
 
 

@@ -44,10 +44,10 @@ class Positive:
         Raises
         ------
         ValueError
-            It is no number.
+            It is not a number.
         """
         if math.isnan(value):
-            raise ValueError("a value that is no number is no evidence")
+            raise ValueError("a value that is not a number is not evidence")
         self.n += 1
         for index, slope in enumerate(SLOPES):
             self._logs[index] += math.log1p(MOST * math.tanh(slope * (value - self._beyond)))
