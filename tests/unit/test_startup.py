@@ -48,6 +48,7 @@ QUICK = {
     "wulf.base.tool",
     "wulf.node.replay",
     "wulf.base.errors",
+    "wulf.base.must_see",
     "wulf.base.nodeset",
     "wulf.base.user_files",
     "wulf.base.locations",
