@@ -102,7 +102,7 @@ def test_an_mpi_program_is_started_on_the_nodes(tmp_path):
         (["--match", "x", "--", "true"], "one group (in parentheses)"),
         (["--match", "(x", "--", "true"], "is not a regular expression"),
         (["--match", "(x)", "--as", "run time", "--", "true"], "'run time' is taken"),
-        (["--html", "p.html", "--", "true"], "--html and --margin are about --against"),
+        (["--html", "p.html", "--", "true"], "--html is about --against, or several --ranks"),
         (["--submit", "x", "--", "true"], "--submit is about --batch"),
         (["--mpi", "mpich", "--", "true"], "--mpi is about --ranks"),
         (["--repeat", "7", "--against", "true", "--", "true"], "--launches 7: with --against at least 8"),
