@@ -157,7 +157,7 @@ static int check(const struct sort *sort, const uint32_t *keys, int iteration, b
         code = MPI_Allreduce(MPI_IN_PLACE, found, TESTED, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
     for (int i = 0; i < TESTED; i++) {
         const int64_t moved = i < class->rising ? iteration - class->rise_from : class->fall_from - iteration;
-        *right = *right && (int64_t)found[i] == (int64_t) class->ranks[i] + moved;
+        *right = *right && (int64_t)found[i] == (int64_t)class->ranks[i] + moved;
     }
     return code;
 }

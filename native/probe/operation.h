@@ -54,7 +54,7 @@ struct visit {
     /* Of a file's bytes that were read, the share that was in the nodes' memory before; of those that were
      * written, after. Not a number where the nodes do not say it. */
     double in_memory;
-    bool corrupt;     /* the payload was not what had been sent */
+    bool corrupt; /* the payload was not what had been sent */
 
     /* Of a collective: the iterations alone, with no common start, and no time of them. */
     bool bare;

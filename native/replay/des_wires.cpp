@@ -49,7 +49,8 @@ void Simulator::queue(uint32_t rank, uint32_t message) {
     node.last_in_ring = rank;
     if (!node.is_shared) {
         node.is_shared = true;
-        queue_.push({std::max(now_, node.out - costs_of(message).depth), EventKind::NEXT_PIECE, 0, state.node});
+        queue_.push(
+            {std::max(now_, node.out - costs_of(message).depth), EventKind::NEXT_PIECE, 0, state.node});
     }
 }
 

@@ -125,7 +125,9 @@ std::vector<Path> Evaluator::paths(std::span<const Network> networks) {
         else if (part == Part::LATENCY)
             link.hops += 1;
         else {
-            const auto &taken = part == Part::WIRE ? costs.wire : part == Part::FIRST ? costs.first : costs.behind;
+            const auto &taken = part == Part::WIRE    ? costs.wire
+                                : part == Part::FIRST ? costs.first
+                                                      : costs.behind;
             link.wire_ns += taken.of[lane];
             link.wire_bytes += static_cast<double>(plan_.sizes[size].bytes);
         }

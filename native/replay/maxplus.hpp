@@ -4,16 +4,18 @@
 // all before, a and b what is known of the message, L the latency, w(s) the interface's time for a message of
 // s bytes:
 //
-//     SEND      c += send(s); eager: g = max(c + f(s), o + w(s) - d), o = max(c, o) + w(s), a = g + L, c += after(s);
+//     SEND      c += send(s); eager: g = max(c + f(s), o + w(s) - d), o = max(c, o) + w(s), a = g + L, c +=
+//     after(s);
 //               else a = c
 //     POST      b = c
-//     TRANSFER  not eager: t = max(a + L, b) + L, g = max(t + f(s), o + w(s) - d), o = max(t, o) + w(s), b = g,
+//     TRANSFER  not eager: t = max(a + L, b) + L, g = max(t + f(s), o + w(s) - d), o = max(t, o) + w(s), b =
+//     g,
 //               a = g + L
 //     SENT      not eager: c = max(c, b) + after(s)
 //     RECEIVE   i = max(a, i + f(s)), c = max(c, i) + receive(s)
 //
-// A shaped interface is ahead of its rate by d at most, and takes a message at once in f(s) (network.hpp); of others
-// d = 0 and f = w, so that g = o.
+// A shaped interface is ahead of its rate by d at most, and takes a message at once in f(s) (network.hpp); of
+// others d = 0 and f = w, so that g = o.
 //
 // Within a node no interface is waited for: o and i are left out. All is sums and maxima, so that the time of
 // the whole is convex in every parameter, and the sum of what is on its longest path.

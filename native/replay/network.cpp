@@ -103,7 +103,8 @@ class Reader {
             found_.back().compute = number(words, "factor");
         } else {
             fail("'" + what +
-                 "' is none of network, latency, eager, send, receive, after, wire, burst, depth, reduce, compute");
+                 "' is none of network, latency, eager, send, receive, after, wire, burst, depth, reduce, "
+                 "compute");
         }
         std::string rest;
         if (words >> rest)

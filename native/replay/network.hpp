@@ -38,8 +38,9 @@ struct Link {
     Pieces send, receive; // the CPU's time at either end
     Pieces after;         // the sender's CPU when the message has left: its receiver does not wait for that
     Pieces wire;          // for which the network interface is taken
-    // A shaped interface lets a burst through faster than its rate: a message takes that long if the interface has
-    // rested, and `wire` in the long run. Ahead of that rate is the interface by `depth_ns` at most.
+    // A shaped interface lets a burst through faster than its rate: a message takes that long if the
+    // interface has rested, and `wire` in the long run. Ahead of that rate is the interface by `depth_ns` at
+    // most.
     Pieces burst;
     double depth_ns = 0;
 

@@ -58,8 +58,8 @@ class Runner {
             const bool agreed = size.mode == Mode::SYNCHRONOUS ||
                                 (size.mode == Mode::STANDARD && size.bytes > link.eager_bytes);
             costs_.push_back({link.send.at(size.bytes), link.receive.at(size.bytes), link.wire.at(size.bytes),
-                              link.after.at(size.bytes), link.latency_ns,
-                              link.first_ns(size.bytes), link.wire.at(size.bytes) - link.depth_ns, agreed,
+                              link.after.at(size.bytes), link.latency_ns, link.first_ns(size.bytes),
+                              link.wire.at(size.bytes) - link.depth_ns, agreed,
                               size.locality == WITHIN_NODE});
         }
     }

@@ -19,9 +19,9 @@ enum class Part {
     COMPUTE, // the rank's own time, or a sum: the step's amount
     SENDING, // the CPU's time at either end
     RECEIVING,
-    AFTER, // what is left of a send when its message has gone
-    WIRE,  // the interface's time
-    FIRST, // the same of a message with nothing before it, where bursts are let through
+    AFTER,  // what is left of a send when its message has gone
+    WIRE,   // the interface's time
+    FIRST,  // the same of a message with nothing before it, where bursts are let through
     BEHIND, // … and of one behind others
     LATENCY,
 };
@@ -146,8 +146,8 @@ template <typename Visit> class Walk {
         each(rank.clock, Part::SENDING, number, step.size());
     }
 
-    // From when a message has left its interface (`gone`) and until when that is taken (`out`) to what was before;
-    // returns networks on which that is the message itself.
+    // From when a message has left its interface (`gone`) and until when that is taken (`out`) to what was
+    // before; returns networks on which that is the message itself.
     unsigned leaving(uint32_t sender, unsigned gone, unsigned out, unsigned is_behind, unsigned is_out_later,
                      uint32_t size) {
         auto &before = ranks_[sender].out;

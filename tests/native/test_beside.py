@@ -79,15 +79,15 @@ def test_without_others_nothing_streams(net_probe: Path) -> None:
     ("node", "text", "said"),
     [
         # The one that sends, and the one that takes.
-        thorough("n5", "timeout 1 PROBE", "the stream beside it from n5 to n6 ended early"),
-        thorough("n6", "timeout 1.5 PROBE", "the stream beside it from n5 to n6 ended early"),
+        thorough("n5", "timeout 1 PROBE", "what runs beside it from n5 to n6 ended early"),
+        thorough("n6", "timeout 1.5 PROBE", "what runs beside it from n5 to n6 ended early"),
         (
             "n3",
             "echo no such probe >&2; exit 1;",
-            "the stream beside it from n3 to n4 ended early: no such probe",
+            "what runs beside it from n3 to n4 ended early: no such probe",
         ),
         ("n4", "echo no such probe >&2; exit 1;", "n4: the probe's server ended at once: no such probe"),
-        thorough("n3", "sleep 60;", "the stream beside it from n3 to n4 fell silent"),
+        thorough("n3", "sleep 60;", "what runs beside it from n3 to n4 fell silent"),
     ],
 )
 def test_a_stream_that_does_not_run_to_the_end_fails_the_launch_and_names_its_nodes(

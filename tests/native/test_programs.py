@@ -48,5 +48,5 @@ def test_all_programs_of_a_library_are_built_at_once_but_those_that_are_there(lo
         "configure",
         "wulf-probe-mpi",
         "configure",
-        "wulf-heat wulf-farm wulf-emulate libwulf-profile.so libwulf-tracer.so",
+        " ".join(build.WITH_MPI[1:]),
     ]

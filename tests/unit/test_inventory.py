@@ -109,8 +109,8 @@ def test_names_of_interfaces_that_cannot_be_are_refused(names: str, why: str) ->
 
 
 def test_a_cable_that_is_the_interface_of_its_own_node_is_refused() -> None:
-    head = '[cluster]\\nnodes = "n[1-2]"\\ninterface = "eth1"\\nlinks = [["n1:eth2", "n2:eth1"]]\\n'
-    text = f'{head}[interfaces]\\neth2 = "n2"\\n'
+    head = '[cluster]\nnodes = "n[1-2]"\ninterface = "eth1"\nlinks = [["n1:eth2", "n2:eth1"]]\n'
+    text = f'{head}[interfaces]\neth2 = "n2"\n'
     assert inventory.parse(text, "x").links
     with pytest.raises(ConfigError, match="link 1: eth2 leads to the switch"):
         inventory.parse(text.replace('eth2 = "n2"', 'eth2 = "n1"'), "x")

@@ -16,7 +16,7 @@ struct net_link {
     int tcp, udp; /* udp is -1 where no datagrams are wanted */
     uint32_t tag; /* of this launch's datagrams */
     uint64_t datagram_timeout_ns;
-    uint16_t first_port; /* source port of the first of many flows; 0: those that are usual */
+    uint16_t first_port;        /* source port of the first of many flows; 0: those that are usual */
     char peer[NODE_HOST_BYTES]; /* its name in errors */
 };
 

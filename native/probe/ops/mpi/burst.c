@@ -1,7 +1,7 @@
 /* A train of messages after a rest: what a network lets through at once, and what it carries in the long run.
  *
- * A shaped link (token bucket) carries a burst faster than its rate, and has to rest until it does so again. So the
- * sender rests before each train for twice as long as the longest one took. */
+ * A shaped link (token bucket) carries a burst faster than its rate, and has to rest until it does so again.
+ * So the sender rests before each train for twice as long as the longest one took. */
 #include "probe/mpi/area.h"
 #include "probe/mpi/calls.h"
 
@@ -77,8 +77,9 @@ static const struct operation OPERATION = {
     .visit_scale = CALL_VISIT_SCALE,
     .parameter = {.name = "messages of a train", .usual = MESSAGES_USUAL, .low = 1, .high = MESSAGES_MOST},
     .max_size = TRAIN_MAX_BYTES,
-    .summary = "So many messages at once after a rest (MPI_Isend), then an answer: what passes as a burst, and what "
-               "does not",
+    .summary =
+        "So many messages at once after a rest (MPI_Isend), then an answer: what passes as a burst, and what "
+        "does not",
     .initiate = initiate,
     .respond = respond,
 };

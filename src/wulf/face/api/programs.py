@@ -11,7 +11,6 @@ from wulf.base.records.traced import TraceSummary
 from wulf.base.store import Run, opened
 from wulf.base.tool import Progress
 from wulf.base.trace.summary import summary
-from wulf.compose import studying
 from wulf.face.api.declared import function
 from wulf.face.api.measured import in_turn
 from wulf.face.logged import Logged, LoggedHpl
@@ -34,7 +33,6 @@ from wulf.tools.predict.request import PredictRequest
 from wulf.tools.run import scaling as several
 from wulf.tools.run import work as running
 from wulf.tools.run.request import AgainstRequest, RunRequest, ScalingRequest
-from wulf.tools.study.request import StudyRequest
 from wulf.tools.trace import work as tracing
 from wulf.tools.trace.request import TraceRequest
 from wulf.tools.worth import work as valuing
@@ -96,7 +94,6 @@ trace = function(TraceRequest, _trace)
 characterise = function(CharacteriseRequest, characters.characterise)
 hpl = function(HplRequest, _hpl)
 run_hpcc = function(HpccRequest, hpcc.measure)
-run_study = function(StudyRequest, studying.study)
 scaling = function(ScalingRequest, several.measure)
 compare_blas = function(BlasRequest, blas.compare)
 worth = function(WorthRequest, valuing.value)

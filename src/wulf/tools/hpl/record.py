@@ -237,7 +237,7 @@ class HplFigure(Record, frozen=True, kw_only=True):
     """What came of one problem that was asked for."""
 
     problem: HplAsked
-    #: Median over its launches, with its interval; null where none came to its end.
+    #: Median over its launches, with its interval; null where none finished.
     gflops: Estimate | None
     time: Estimate | None
     failed: int

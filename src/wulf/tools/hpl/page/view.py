@@ -137,7 +137,7 @@ def _asked(result: HplResult) -> Table | None:
         rows=tuple(
             (
                 Item(one.problem.shown),
-                estimate_item(one.gflops, "none came to its end"),
+                estimate_item(one.gflops, "none finished"),
                 estimate_item(one.time, "–"),
                 Item(str(one.failed), one.failed, "error" if one.failed else ""),
             )
