@@ -6,7 +6,7 @@ import platform
 import shlex
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import metadata
 from typing import TypeVar
@@ -110,8 +110,15 @@ def toolbox(ops: Sequence[str] | None, mpi: str | None, say: Say, directory: str
                 "install one (Debian: libopenmpi-dev openmpi-bin), or name its compiler with --mpi"
             )
     wanted = list(ops) if ops is not None else usual(known.values())
-    operations = {op: build.find(op, known) for op in wanted}
-    for op, found in operations.items():
+    chosen = _chosen(wanted, known, directory)
+    return Toolbox(probes=probes, operations=chosen, known=list(known.values()))
+
+
+def _chosen(wanted: Sequence[str], known: Mapping[str, Operation], directory: str) -> list[Operation]:
+    """Return the operations of these names; raises UsageError for one that is none, or that lacks a directory."""
+    chosen = []
+    for op in dict.fromkeys(wanted):
+        found = build.find(op, known)
         if found is None:
             raise UsageError(
                 f"there is no operation {op!r}{nearest(op, known)}; there are: {', '.join(sorted(known))}"
@@ -120,8 +127,8 @@ def toolbox(ops: Sequence[str] | None, mpi: str | None, say: Say, directory: str
             raise UsageError(
                 f"{op} is about files: wulf measure --dir names the directory where they are made"
             )
-    chosen = [found for found in operations.values() if found is not None]
-    return Toolbox(probes=probes, operations=chosen, known=list(known.values()))
+        chosen.append(found)
+    return chosen
 
 
 def usual(operations: Iterable[Operation]) -> list[str]:

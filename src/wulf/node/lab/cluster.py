@@ -347,16 +347,14 @@ def up(
     switches, direct = (cables, ()) if isinstance(cables, Fabric) else (None, cables)
     cpus = sorted(os.sched_getaffinity(0))
     wanted = topology.plan(count, cpus, link or Link(), overrides, direct, switches)
-    wanted = msgspec.structs.replace(wanted, isolated=system.enable_cpusets(), slurm=slurm, vm=vm)
-    wanted = _within_kernel(wanted, program)
+    isolated = system.enable_cpusets()
+    wanted = _within_kernel(msgspec.structs.replace(wanted, isolated=isolated, slurm=slurm, vm=vm), program)
     before = current()
     if before is None:
         return _raised(wanted, progress, program), False
     if before.layout != wanted:
-        raise LabError(
-            f"another virtual cluster is up ({len(before.layout.nodes)} nodes, other options): "
-            f"'wulf lab down' takes it down"
-        )
+        up_are = f"another virtual cluster is up ({len(before.layout.nodes)} nodes, other options)"
+        raise LabError(f"{up_are}: 'wulf lab down' takes it down")
     before.start_all(progress)
     return before, True
 

@@ -93,15 +93,7 @@ def prepare(directory: Path, node: topology.Node, whole: topology.Topology, keys
     if whole.vm is not None:
         more = whole.vm.devices(node.name)[1:]
         cables += [f"await {device}; ip link set {device} master {bridge} up" for device in more]
-    veths = "".join(f"--network-veth-extra={end.outside()}:{end.interface} " for _, end in plugs)
-    shown = [f"--bind={shared(keys)}:{topology.SHARED}", *(slurm.binds() if whole.slurm else [])]
-    binds = " ".join(map(shlex.quote, shown)) + " "
-    run = _CONTAINER.replace("{veths}", veths).replace("{binds}", binds)
-    if whole.vm is not None:
-        # It boots again by itself when it reboots.
-        words = machine.argv(whole.vm, node.name, keys / VM_FILES, directory / DISK)
-        run = f"{shlex.join(words)}\n    exit"
-    text = _SUPERVISOR.replace("{run}", run)
+    text = _SUPERVISOR.replace("{run}", _running(directory, node, whole, keys))
     plug = topology.plugging(node.link, node.name, bridge, whole.delayer)
     for part, lines in (("{limits}", limits), ("{plug}", plug), ("{cables}", cables)):
         text = text.replace(part, "\n        ".join(lines or [":"]))
@@ -110,6 +102,19 @@ def prepare(directory: Path, node: topology.Node, whole: topology.Topology, keys
     if whole.vm is not None:
         image.make_disk(upper, directory / DISK)
     mount(directory)
+
+
+def _running(directory: Path, node: topology.Node, whole: topology.Topology, keys: Path) -> str:
+    """Return the lines of a shell that run a node until it ends."""
+    if whole.vm is not None:
+        # It boots again by itself when it reboots.
+        words = machine.argv(whole.vm, node.name, keys / VM_FILES, directory / DISK)
+        return f"{shlex.join(words)}\n    exit"
+    ends = [end for _, end in whole.plugs(node.name)]
+    veths = "".join(f"--network-veth-extra={end.outside()}:{end.interface} " for end in ends)
+    shown = [f"--bind={shared(keys)}:{topology.SHARED}", *(slurm.binds() if whole.slurm else [])]
+    binds = " ".join(map(shlex.quote, shown)) + " "
+    return _CONTAINER.replace("{veths}", veths).replace("{binds}", binds)
 
 
 def shared(directory: Path) -> Path:

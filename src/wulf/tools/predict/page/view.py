@@ -141,10 +141,11 @@ def _networks(found: Prediction) -> Table:
         rows=tuple(_rows(found)),
         note=f"{_BY[found.engine]} Intervals 95 %. 'By the model' is how the model fits the program's own run time "
         "on the network as it is; of the networks it is the program's own time that changes as the model says. "
-        "λ: latencies between nodes one after the other on the longest path; its parts (CPU: of messages) are of the model's time with "
-        "likely parameters, no interval. 'Not below': the greater of bandwidth and of computing alone on that network, "
-        "which no prediction undercuts. The last lines are no networks: between nodes messages take no time; and on "
-        "the network as it is nothing takes any but their size at its bandwidth, or but computing.",
+        "λ: latencies between nodes one after the other on the longest path; its parts (CPU: of messages) are of the "
+        "model's time with likely parameters, no interval. 'Not below': the greater of bandwidth and of computing "
+        "alone on that network, which no prediction undercuts. The last lines are no networks: between nodes messages "
+        "take no time; and on the network as it is nothing takes any but their size at its bandwidth, or but "
+        "computing.",
     )
 
 
