@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from wulf.base.errors import UsageError
 from wulf.page import gate, markup
 from wulf.page.blocks import Code, Notes, Page, Paragraph
 from wulf.page.document import Basic, Heading, data, document
@@ -91,3 +92,35 @@ def _latex(basic: Basic) -> str:
     if isinstance(basic, Code):
         return "".join(f"\\noindent\\texttt{{{gate.latex(line)}}}\\\\\n" for line in basic.text.splitlines())
     return markup.latex(basic)
+
+
+#: What a page can be written as, beside HTML and the terminal.
+_WRITTEN: dict[str, Callable[[Page], str]] = {"csv": csv, "markdown": markdown, "latex": latex}
+
+
+def of_page(
+    name: str, result: Callable[[Any], msgspec.Struct], page: Callable[[Any], Page], uncited: str
+) -> Report:
+    """Return the forms of runs whose page has all there is.
+
+    Parameters
+    ----------
+    name
+        What their charts are about.
+    result
+        What is shown of a run as JSON.
+    page
+        The page of a run.
+    uncited
+        Why there is no BibTeX entry.
+    """
+
+    def figures(run: Any) -> Sequence[tuple[str, Figure]]:
+        return [(name, figure) for figure in page(run).figures]
+
+    def written(run: Any, form: Data) -> str:
+        if form == "bibtex":
+            raise UsageError(f"--bibtex: {uncited}")
+        return json(result(run)) if form == "json" else _WRITTEN[form](page(run))
+
+    return Report(page=page, text=page, figures=figures, data=written)

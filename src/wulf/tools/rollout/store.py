@@ -15,13 +15,12 @@ from pathlib import Path
 import msgspec
 
 from wulf.base.errors import StoreError
-from wulf.base.store.files import RunWriter, decode_file, has, read_head, read_records
+from wulf.base.store.files import RESULT, RunWriter, decode_file, has, read_head, read_records
 from wulf.base.tool import Listed
 from wulf.tools.rollout.record import Rollout, RolloutManifest, RolloutStep
 
 HEAD = "rollout.json"
 STEPS = "steps.jsonl"
-RESULT = "result.json"
 PAGE = "rollout.html"
 
 
