@@ -185,6 +185,28 @@ def test_what_does_not_fit_is_said_with_the_budget_that_would_do():
     assert what_fits(short, fit(short))[0].startswith("2 s are hardly enough for mpi_pingpong on 1 pair")
 
 
+@given(budget_s=st.floats(1.0, 400.0), nodes=st.integers(4, 9))
+def test_pairs_that_tell_together_get_fewer_launches_before_any_gets_none(budget_s, nodes):
+    run = wanted(nodes, budget_s, ops=OPS[:1], at_once=True)
+    answer = fit(run)
+    all_of_them, room_s = schedule.streams(run), budget.SAFE * budget_s
+    one_each_s = answer.expected_s / answer.launches / len(answer.streams) * len(all_of_them)
+    if answer.left_out:
+        assert one_each_s > room_s and len(answer.sizes[OPS[0]]) == len(ladder.ever_fewer(SIZES)[-1])
+    else:
+        assert answer.streams == all_of_them and answer.expected_s <= room_s
+        assert answer.launches == run.min_launches or one_each_s * (answer.launches + 1) > room_s
+
+
+def test_fewer_launches_are_said_with_the_budget_that_is_enough_for_all():
+    run = wanted(4, 60.0, ops=OPS[:1], at_once=True)
+    whole = fit(run)
+    run = msgspec.structs.replace(run, budget_s=whole.expected_s * 0.4)
+    first, second = what_fits(run, fit(run))
+    assert "launches each" in first and not first.startswith(f"fits into {run.budget_s:.0f} s: 6 launches")
+    assert "6 launches each; --budget" in second and "no launch of" not in second
+
+
 def test_what_fits_says_who_takes_part_and_sizes_where_there_are_some():
     places = {"mpi_bcast": [("n0", "n1")], "command": [("n0",)]}
     run = wanted(2, 60.0, ops=["mpi_bcast", "command"], places=places)
@@ -196,6 +218,7 @@ def test_what_fits_says_who_takes_part_and_sizes_where_there_are_some():
         left_out=[],
         all_sizes={"mpi_bcast": 2, "command": 1},
         whole_s=6.0,
+        launches=6,
     )
     (said,) = what_fits(run, every)
     assert said.startswith(

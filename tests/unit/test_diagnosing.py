@@ -30,11 +30,11 @@ from wulf.tools.measure.page import build
 NODES = [f"node{number:02d}" for number in range(1, 9)]
 
 
-def measured(tmp_path, slow=(), share=1.0, size=262144, pairs=None, seed=1, name="run"):
+def measured(tmp_path, slow=(), share=1.0, size=262144, pairs=None, seed=1, name="run", planned=None):
     """Store a run of all pairs, 64 B and 256 KiB, six launches each; some nodes are slower at one size."""
     rng = np.random.default_rng(seed)
     pairs = pairs or list(itertools.combinations(NODES, 2))
-    wanted = plan(ops=["mpi_pingpong"], pairs=pairs, sizes_bytes=[64, 262144])
+    wanted = plan(ops=["mpi_pingpong"], pairs=planned or pairs, sizes_bytes=[64, 262144])
     tmp_path.mkdir(exist_ok=True)
     path = tmp_path / name
     with store.create(path, manifest(plan=wanted, operations=[operation("mpi_pingpong", "mpi")])) as writer:
@@ -149,6 +149,14 @@ def test_a_ring_does_not_tell_a_node_from_its_links(tmp_path):
     ring = list(itertools.pairwise([*NODES, NODES[0]]))
     with pytest.raises(AnalysisError, match="wulf measure --pairs all"):
         diagnose(measured(tmp_path, pairs=ring))
+
+
+@pytest.mark.parametrize("count", [1, 4, 5])
+def test_too_few_of_the_planned_pairs_cannot_tell_and_are_counted(tmp_path, count):
+    planned = list(itertools.combinations(NODES[:4], 2))
+    said = f"cannot tell which node is slow: {count} of 6 pairs were measured.*longer --budget"
+    with pytest.raises(AnalysisError, match=said):
+        diagnose(measured(tmp_path, pairs=planned[:count], planned=planned))
 
 
 def test_pairs_that_are_missing_are_counted(tmp_path):

@@ -264,6 +264,7 @@ def test_a_command_that_is_killed_has_failed_and_its_output_is_kept(tmp_path):
 
 LOST = '{"type":"error","code":"peer_lost","peer":"node03","message":"node03 has not answered for 10 s"}'
 SOMEBODY = LOST.replace("node03", "one of the other ranks")
+CAUSE = LOST.replace("peer_lost", "trace").replace("node03 has not answered for 10 s", "the trace ends early")
 
 
 @pytest.mark.parametrize(
@@ -283,6 +284,14 @@ SOMEBODY = LOST.replace("node03", "one of the other ranks")
             "node03 has not",
         ),
         (("node01", "node02"), f"echo '{SOMEBODY}' >&2; sleep 0.2; echo '{LOST}'", "node03 has not"),
+        # A rank that was ended with the others knows no cause, whichever of them it is.
+        (("node01", "node02"), f"echo '{CAUSE}' >&2; sleep 0.2; echo '{LOST}'", "the trace ends early"),
+        (("node01", "node02"), f"echo '{LOST}' >&2; sleep 0.2; echo '{CAUSE}'", "the trace ends early"),
+        (
+            ("node01", "node02", "node03", "node04"),
+            f"echo '{LOST}' >&2; sleep 0.2; echo '{CAUSE}'",
+            "the trace ends early",
+        ),
     ],
 )
 def test_who_knows_most_of_a_failure_is_heard(tmp_path, place, script, said):

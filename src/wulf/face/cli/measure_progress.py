@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from wulf.base.nodeset import fold
 from wulf.face.cli.progress import Display, duration
+from wulf.page.words import count
 
 if TYPE_CHECKING:
     from wulf.base.records import Launch, Place, Plan, Series
@@ -73,7 +74,7 @@ def what_fits(plan: Plan, fit: budget.Fit, spent_s: float = 0.0) -> list[str]:
     if plan.series is not None:
         return _what_series(plan, plan.series, fit)
     left_s = max(plan.budget_s - spent_s, 0.0)
-    what = f"{_streams(plan, fit.streams)}{_sizes(fit)}: {plan.min_launches} launches each"
+    what = f"{_streams(plan, fit.streams)}{_sizes(fit)}: {count(fit.launches, 'launch')} each"
     takes = f"take about {_exactly(fit.expected_s)}"
     lines = []
     if fit.expected_s > left_s:
@@ -84,6 +85,7 @@ def what_fits(plan: Plan, fit: budget.Fit, spent_s: float = 0.0) -> list[str]:
         )
     lacking = [f"no launch of {_streams(plan, fit.left_out)}"] if fit.left_out else []
     lacking += ["the other sizes"] if fit.thinned else []
+    lacking += [f"{count(plan.min_launches, 'launch')} each"] if fit.launches < plan.min_launches else []
     if lacking:
         enough = budget.budget_for(fit.whole_s, spent_s)
         lines.append(f"does not fit: {'; '.join(lacking)}; --budget {_option(enough)} is enough for all")

@@ -64,4 +64,7 @@ def forecast(plan: Plan, operations: Sequence[Operation], look_s: float) -> budg
     costs = assumed(plan, known, ladders, look_s, {op: schedule.width(plan, op) for op in plan.workload.ops})
     if plan.series is not None:
         return one_of_each(schedule.streams(plan), ladders, costs)
-    return budget.fit(schedule.streams(plan), ladders, costs, {}, plan.min_launches, plan.budget_s)
+    together = plan.workload.at_once
+    return budget.fit(
+        schedule.streams(plan), ladders, costs, {}, plan.min_launches, plan.budget_s, together=together
+    )

@@ -238,7 +238,10 @@ class Session:
         if self.plan.series is not None:
             return one_of_each(self._possible(self._streams), ladders, costs)
         done = {stream: progress.launches for stream, progress in self._progress().items()}
-        return budget.fit(self._open(), ladders, costs, done, self.plan.min_launches, self._left_s())
+        together = self.plan.workload.at_once
+        return budget.fit(
+            self._open(), ladders, costs, done, self.plan.min_launches, self._left_s(), together=together
+        )
 
     def _costs(self, ladders: Mapping[str, Sequence[Sequence[int]]]) -> dict[str, budget.Cost]:
         before = assumed(self.plan, self.operations, ladders, self._look_s, self._width)
@@ -251,10 +254,9 @@ class Session:
 
     def _say(self, fit: budget.Fit) -> None:
         """Say what fits, at first and when it has become less."""
-        lost = set(fit.left_out) - set(self._chosen.left_out) if self._chosen is not None else True
-        self._chosen = fit
+        before, self._chosen = self._chosen, fit
         self._look_ahead()
-        if lost:
+        if before is None or _is_less(fit, before, self.plan.min_launches):
             self._watcher.fits(self.plan, fit, self.spent_s())
 
     def _progress(self) -> dict[schedule.Stream, schedule.Progress]:
@@ -303,6 +305,11 @@ class Session:
         if self.plan.series is not None:
             return schedule.Forecast(intervals_s=0.0, least_s=left_s, most_s=left_s)
         return self._outlook.forecast(self._launch_s(), left_s)
+
+
+def _is_less(fit: budget.Fit, before: budget.Fit, launches: int) -> bool:
+    """Whether less fits than before: something gets none, or not as many launches as an interval takes."""
+    return not set(fit.left_out) <= set(before.left_out) or fit.launches < launches == before.launches
 
 
 def measure(

@@ -78,6 +78,8 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
     all_sizes: dict[str, int]
     #: Time for every stream at all its sizes [s].
     whole_s: float
+    #: Launches that each of the streams gets.
+    launches: int
 
     @property
     def thinned(self) -> bool:
@@ -168,6 +170,8 @@ def fit(
     done: Mapping[Stream, int],
     launches: int,
     left_s: float,
+    *,
+    together: bool = False,
 ) -> Fit:
     """Choose what is measured in the time that is left, so that it gets an interval.
 
@@ -188,6 +192,8 @@ def fit(
         That a stream needs for its interval.
     left_s
         Time left [s].
+    together
+        The pairs of an operation tell by standing beside each other: each gets fewer launches before any gets none.
     """
     question = _Question(wanted, ladders, costs, done, launches)
     room_s = SAFE * left_s
@@ -197,7 +203,8 @@ def fit(
         for level in range(question.levels(chosen)):
             if 0 < question.needs_s(chosen, level) <= room_s:
                 return question.answer(chosen, level)
-    return _part(question, room_s)
+    fewer = _fewer_launches(question, room_s) if together else None
+    return _part(question, room_s) if fewer is None else fewer
 
 
 class _Question:
@@ -214,6 +221,10 @@ class _Question:
         self.wanted, self.done, self.launches = list(wanted), done, launches
         self.ops = list(dict.fromkeys(op for op, _ in wanted))
         self._ladders, self._costs = ladders, costs
+
+    def with_launches(self, launches: int) -> _Question:
+        """Return the same question about fewer launches."""
+        return _Question(self.wanted, self._ladders, self._costs, self.done, launches)
 
     def levels(self, streams: Sequence[Stream]) -> int:
         """How many choices of sizes there are."""
@@ -244,7 +255,21 @@ class _Question:
             left_out=[stream for stream in self.wanted if stream not in chosen],
             all_sizes={op: len(self.sizes(op, 0)) for op in self.ops},
             whole_s=self.needs_s(self.wanted, 0),
+            launches=self.launches,
         )
+
+
+def _fewer_launches(question: _Question, room_s: float) -> Fit | None:
+    """Return all streams of the first operation with as many launches as fit; None where not even one does."""
+    level = question.levels(question.wanted) - 1
+    first = [stream for stream in question.wanted if stream[0] == question.ops[0]] if question.ops else []
+    for launches in range(question.launches - 1, 0, -1):
+        fewer = question.with_launches(launches)
+        needs_s = fewer.needs_s(first, level)
+        if 0 < needs_s <= room_s:
+            answer = fewer.answer(first, level)
+            return msgspec.structs.replace(answer, whole_s=question.needs_s(question.wanted, 0))
+    return None
 
 
 def _part(question: _Question, room_s: float) -> Fit:

@@ -209,9 +209,8 @@ def _read(
             elif isinstance(said, parse.ProgramLine):
                 output.programs.append(parse.program_times(said, len(plan.place)))
             elif isinstance(said, parse.ErrorLine):
-                # Of many ranks the first does not know which one it was.
-                better = _other_rank(process) if len(plan.place) > RANKS_OF_A_PAIR else None
-                raise ProbeError(f"{said.peer or who}: {(better or said).message}")
+                knows = _who_knows_more(said, _other_rank(process), len(plan.place))
+                raise ProbeError(f"{knows.peer or who}: {knows.message}")
             elif isinstance(said, parse.End):
                 return
             meanwhile()
@@ -231,6 +230,18 @@ def _utc_offset_s(started_at: str) -> int:
     """Return how far this machine's local time was from UTC then [s]."""
     offset = datetime.fromisoformat(started_at).astimezone().utcoffset()
     return 0 if offset is None else round(offset.total_seconds())
+
+
+def _who_knows_more(first: parse.ErrorLine, other: parse.ErrorLine | None, ranks: int) -> parse.ErrorLine:
+    """Return which of the failures that the first and another rank have said is the cause."""
+    if other is None:
+        return first
+    # A rank that has only lost another one does not know why: the launcher ends them all.
+    lost = first.code == parse.PEER_LOST, other.code == parse.PEER_LOST
+    if lost[0] != lost[1]:
+        return other if lost[0] else first
+    # Of many ranks the first does not know which one it was; of two it knows better.
+    return other if ranks > RANKS_OF_A_PAIR else first
 
 
 def _other_rank(process: RemoteProcess) -> parse.ErrorLine | None:

@@ -96,6 +96,10 @@ class ProgramLine(msgspec.Struct, frozen=True, tag="program", tag_field="type"):
     asked_ns: list[int]
 
 
+#: Code of a failure of which no more is known than that another process has gone.
+PEER_LOST = "peer_lost"
+
+
 class ErrorLine(msgspec.Struct, frozen=True, tag="error", tag_field="type"):
     """Last line of a failed launch."""
 

@@ -17,7 +17,7 @@ from wulf.base import store
 from wulf.base.errors import AnalysisError
 from wulf.base.must_see import LARGE_BYTES, MUST_SEE
 from wulf.base.must_see import must_see as wanted_at
-from wulf.base.records import Analysis, CellEstimate, Comparison, Estimate, NodeRecord, Pair
+from wulf.base.records import RANKS_OF_A_PAIR, Analysis, CellEstimate, Comparison, Estimate, NodeRecord, Pair
 from wulf.base.records.diagnosed import Branch, Diagnosis, Gate, Matrix, Score, Worse
 from wulf.node.measuring.analysis import analyze, compare
 from wulf.stats.estimate import pairs as between
@@ -52,15 +52,26 @@ def diagnose(run: store.Run, must_see: tuple[float, float] = MUST_SEE) -> Diagno
     """
     found = find(run)
     if not found.matrices:
-        raise AnalysisError(
-            f"{run.path}: it takes {between.FEWEST_PARTNERS + 1} nodes that were each measured with "
-            f"{between.FEWEST_PARTNERS} others to tell which is slow: wulf measure --pairs all, or wulf diagnose "
-            "without a run"
-        )
+        raise AnalysisError(f"{run.path}: {_too_few(run)}")
     matrices = [
         msgspec.structs.replace(one, wanted=wanted_at(one.size_bytes, must_see)) for one in found.matrices
     ]
     return msgspec.structs.replace(found, matrices=matrices)
+
+
+def _too_few(run: store.Run) -> str:
+    """Return in words what a run lacks of which no pairs can be judged, and what to do."""
+    places = {place for part in run.manifest.plan.workload.parts if not part.group for place in part.places}
+    asked = {(place[0], place[1]): 1.0 for place in places if len(set(place)) == RANKS_OF_A_PAIR}
+    partners = between.FEWEST_PARTNERS
+    takes = f"it takes {partners + 1} nodes that were each measured with {partners} others"
+    if not _judged(asked):
+        return f"{takes} to tell which is slow: wulf measure --pairs all, or wulf diagnose without a run"
+    timed = {pair for times in _times(run).values() for pair in times}
+    return (
+        f"cannot tell which node is slow: {len(timed)} of {len(asked)} pairs were measured, and {takes}; "
+        "wulf diagnose with a longer --budget, and wulf report says what failed"
+    )
 
 
 def find(run: store.Run) -> Diagnosis:
