@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bench.worlds.line import Count, bounds
-from wulf.stats.estimate import fabric
+from wulf.stats.estimate import switches
 
 SEED, DRAWS = 20261126, 100
 KINDS = ("ways", "times", "neighbours", "one")
@@ -42,7 +42,7 @@ class Tree:
         self.pod = [leaf * pods // leaves for leaf in range(leaves)]
         self.silent = {leaf for leaf in range(leaves) if random.random() < 0.1}
 
-    def groups(self) -> fabric.Groups:
+    def groups(self) -> switches.Groups:
         """Return the nodes of each leaf."""
         by_leaf: dict[int, list[str]] = {}
         for node, leaf in zip(self.nodes, self.leaf, strict=True):
@@ -74,18 +74,18 @@ class Tree:
         return logs
 
 
-def lowest(kind: str, tree: Tree, seed: int) -> fabric.Groups:
+def lowest(kind: str, tree: Tree, seed: int) -> switches.Groups:
     """Return the groups of the lowest level that are inferred."""
     if kind == "neighbours":
         leaves = {node: f"leaf{leaf}" for node, leaf in zip(tree.nodes, tree.leaf, strict=True)}
-        return fabric.by_neighbours(leaves).groups
+        return switches.by_neighbours(leaves).groups
     if kind == "ways":
         pairs = itertools.permutations(range(len(tree.nodes)), 2)
         ways = {(tree.nodes[one], tree.nodes[other]): [tree.hops(one, other)] for one, other in pairs}
-        levels = fabric.by_ways(tree.nodes, ways)
+        levels = switches.by_ways(tree.nodes, ways)
     else:
         logs = tree.logs()
-        levels = fabric.by_times(tree.nodes, logs, np.full_like(logs, 0.01), seed)
+        levels = switches.by_times(tree.nodes, logs, np.full_like(logs, 0.01), seed)
     return levels[0].groups if levels else ()
 
 

@@ -18,7 +18,7 @@ from typing import Literal
 import msgspec
 
 from wulf.base.errors import LabError
-from wulf.node.lab import connect, fabric, fabric_faults, nodes, slurm, system, topology
+from wulf.node.lab import connect, fabric_faults, leaf_spine, nodes, slurm, system, topology
 from wulf.node.lab.topology import Fabric, Link, Node, Topology
 from wulf.node.lab.vm import image
 from wulf.node.lab.vm.machine import Vm
@@ -147,7 +147,7 @@ class Lab:
             )
         fault = fabric_faults.parse(text, self.layout.fabric)
         with _locked(self.directory):
-            fabric.plant(self.state.namespace, fault, self.directory / "delay.log", program)
+            leaf_spine.plant(self.state.namespace, fault, self.directory / "delay.log", program)
 
     def down(self) -> None:
         """Remove everything; also what a crash has left."""
@@ -162,7 +162,7 @@ class Lab:
         system.make_network(namespace, topology.bridge_of(0), topology.gateway(), prefix)
         for cable in self.layout.cables:
             system.make_bridge(namespace, cable.name)
-        fabric.make(namespace, self.layout)
+        leaf_spine.make(namespace, self.layout)
         nodes.make_keys(self.directory)
         self._write_ssh()
         self.cluster_file.write_text(self.cluster_toml())
@@ -428,7 +428,7 @@ def _remove(where: Path, state: State) -> None:
         nodes.remove(where / "nodes" / node.name, node.name, state.namespace, state.topology)
     clients = (where / "ssh_config", where / "connect.py")
     system.end_processes(lambda: system.clients_of(*clients), "ssh to the virtual cluster")
-    fabric.remove(state.namespace, state.topology)
+    leaf_spine.remove(state.namespace, state.topology)
     if system.namespace_exists(state.namespace):
         system.run(["ip", "netns", "delete", state.namespace])
     system.remove_tree(where)

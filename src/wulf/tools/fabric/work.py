@@ -24,8 +24,8 @@ from wulf.node.fleet import allocation, site
 from wulf.node.fleet.clusters import config_of
 from wulf.node.measuring import flows
 from wulf.node.measuring.flows import Kind, Taken
-from wulf.stats.estimate import fabric
-from wulf.stats.estimate.fabric import Level
+from wulf.stats.estimate import switches
+from wulf.stats.estimate.switches import Level
 from wulf.tools.fabric.record import InferredFabric, InferredLevel, InferredSwitch
 from wulf.tools.fabric.request import FabricRequest
 
@@ -143,15 +143,15 @@ def _levels(
     for flow in seen:
         ways[flow.nodes].append(flow.out)
         ways[flow.nodes[1], flow.nodes[0]].append(flow.back)
-    routed = fabric.by_ways(nodes, ways)
-    lowest = [fabric.by_neighbours(heard)] if set(heard) >= set(nodes) else []
+    routed = switches.by_ways(nodes, ways)
+    lowest = [switches.by_neighbours(heard)] if set(heard) >= set(nodes) else []
     remarks = []
     if lowest and routed and lowest[0].groups != routed[0].groups:
         remarks.append("LLDP and the ways of flows do not agree on which nodes are together: LLDP is shown")
     if routed:
         return [*lowest, *(routed[1:] if lowest else routed)], remarks
     logs, errors = _matrix(nodes, seen)
-    timed = fabric.by_times(nodes, logs, errors, seed=1) if np.isfinite(logs).any() else []
+    timed = switches.by_times(nodes, logs, errors, seed=1) if np.isfinite(logs).any() else []
     if not timed and not lowest:
         few = (
             f"of {len(nodes)} nodes times do not tell it (six do)"
@@ -185,15 +185,15 @@ def _named(levels: Sequence[Level], names: Mapping[str, str]) -> Iterator[Inferr
     below: list[InferredSwitch] = []
     used: set[str] = set()
     for number, level in enumerate(levels, 1):
-        switches = []
+        found = []
         for place, (group, known) in enumerate(zip(level.groups, level.names, strict=True), 1):
             own = _STRANGE.sub("-", names.get(known, known)).strip("-") or f"tier{number}-{place}"
             name = own if own not in used else f"{own}-{place}"
             used.add(name)
             held = [one.name for one in below if set(one.nodes) <= set(group)]
-            switches.append(InferredSwitch(name=name, nodes=list(group), switches=held))
-        below = switches
-        yield InferredLevel(switches=switches, source=level.source, confidence=level.confidence)
+            found.append(InferredSwitch(name=name, nodes=list(group), switches=held))
+        below = found
+        yield InferredLevel(switches=found, source=level.source, confidence=level.confidence)
 
 
 def topology_conf(levels: Sequence[InferredLevel]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from bench import paths
 from bench.infer import KINDS, Tree, lowest
 from tests.unit.paths_fixture import fabric as simulated
 from tests.unit.paths_fixture import inferred
-from wulf.stats.estimate import fabric
+from wulf.stats.estimate import switches
 from wulf.tools.fabric.record import exit_code
 from wulf.tools.fabric.work import concluded
 
@@ -34,7 +34,7 @@ def test_pods_are_a_level_of_their_own() -> None:
     )
     count = range(len(tree.nodes))
     ways = {(tree.nodes[a], tree.nodes[b]): [tree.hops(a, b)] for a in count for b in count if a != b}
-    levels = fabric.by_ways(tree.nodes, ways)
+    levels = switches.by_ways(tree.nodes, ways)
     assert [len(level.groups) for level in levels] == [len(tree.pod), max(tree.pod) + 1]
     assert all(level.confidence == 1 for level in levels)
 
