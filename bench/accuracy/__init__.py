@@ -7,10 +7,10 @@ one launch of every operation of a calibration, and one of each program. So what
 same for all of them.
 
 Predicted is the program's own time on the network as it is, changed as the two calibrations say (`@NETWORK`), and for
-the rate and the delay as the calibration of the network as it is says alone (what one asks before buying). Judged are
-single launches against the interval for one launch, and medians (with their own interval) against that of a usual one.
-Goals: at least 90 % inside, median error at most 5 %. What the model alone says of the network as it is, without the
-program's own time, is printed beside it.
+the rate and the delay as the calibration of the network as it is says alone (what one asks before buying: a tenth of
+the bandwidth, a latency that is longer by what pings differ). Judged are single launches against the interval for one
+launch, and medians (with their own interval) against that of a usual one. Goals: at least 90 % inside, median error at
+most 5 %. What the model alone says of the network as it is, without the program's own time, is printed beside it.
 
 `--rounds=N` (10), `--quick` (3 rounds of three programs and three networks); `--keep=DIRECTORY` keeps what is measured;
 `--from=DIRECTORY` judges that again, and measures nothing.
@@ -95,6 +95,8 @@ def rounds_of(
         begin = time.monotonic()
         for state in order.sample(list(networks), len(networks)):
             bench.network.become(state)
+            ping = judging.Ping(round=number, network=state, one_way_s=bench.network.one_way_s())
+            append(directory / judging.PINGS, ping)
             run = directory / "runs" / f"{state}-{number}"
             calibrating.measure(bench.network.nodes, run, bench.compiler)
             for program in order.sample(list(words), len(words)):
@@ -110,9 +112,14 @@ def rounds_of(
                 )
                 if state != BASE:
                     (directory / trace).unlink()
-                with (directory / "launches.jsonl").open("ab") as file:
-                    file.write(msgspec.json.encode(launch) + b"\n")
+                append(directory / judging.LAUNCHES, launch)
         print(f"  round {number + 1} of {rounds}: {time.monotonic() - begin:.0f} s", flush=True)
+
+
+def append(path: Path, record: msgspec.Struct) -> None:
+    """Write a record as a line of its own."""
+    with path.open("ab") as file:
+        file.write(msgspec.json.encode(record) + b"\n")
 
 
 def judge(directory: Path) -> int:

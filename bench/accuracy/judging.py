@@ -11,7 +11,7 @@ import numpy as np
 
 from bench.accuracy import calibrating
 from bench.accuracy.launching import Launch
-from bench.accuracy.networks import BASE, SAID
+from bench.accuracy.networks import BASE, DELAYED, SAID
 from bench.common import Figure
 from wulf.base import store
 from wulf.base.records import Estimate, Predicted, Prediction
@@ -23,12 +23,24 @@ INSIDE, ERROR = 0.9, 0.05
 DISTURBED = 0.1
 
 
+LAUNCHES, PINGS = "launches.jsonl", "pings.jsonl"
+
+
+class Ping(msgspec.Struct, frozen=True, kw_only=True):
+    """What pings say of a network."""
+
+    round: int
+    network: str
+    one_way_s: float
+
+
 class Measured(msgspec.Struct, frozen=True):
     """All that a directory holds."""
 
     directory: Path
     launches: list[Launch]
     runs: dict[str, store.Run]
+    pings: list[Ping]
 
     def of(self, program: str, network: str) -> list[Launch]:
         return [one for one in self.launches if (one.program, one.network) == (program, network)]
@@ -41,6 +53,18 @@ class Measured(msgspec.Struct, frozen=True):
     def changed(self) -> list[str]:
         """Networks but the one as it is."""
         return [name for name in self.runs if name != BASE]
+
+    @property
+    def said(self) -> dict[str, str]:
+        """Changed network → the same as a change of the calibrated one, where one can say it."""
+        found = {network: how for network, how in SAID.items() if network in self.changed}
+        one_way = {
+            network: statistics.median(one.one_way_s for one in self.pings if one.network == network)
+            for network in {one.network for one in self.pings}
+        }
+        if {BASE, DELAYED} <= one_way.keys():
+            found[DELAYED] = f"latency=+{1e6 * (one_way[DELAYED] - one_way[BASE]):.1f}us"
+        return found
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,13 +113,13 @@ def _bounds(one: Estimate) -> tuple[float, float]:
 
 def load(directory: Path) -> Measured:
     """Read what was measured."""
-    lines = (directory / "launches.jsonl").read_bytes()
-    launches = msgspec.json.Decoder(Launch).decode_lines(lines)
+    launches = msgspec.json.Decoder(Launch).decode_lines((directory / LAUNCHES).read_bytes())
+    pings = msgspec.json.Decoder(Ping).decode_lines((directory / PINGS).read_bytes())
     paths: dict[str, list[Path]] = {}
     for path in sorted((directory / "runs").iterdir(), key=lambda one: int(one.name.rpartition("-")[2])):
         paths.setdefault(path.name.rpartition("-")[0], []).append(path)
     runs = {name: calibrating.joined(some, directory / "joined" / name) for name, some in paths.items()}
-    return Measured(directory, launches, runs)
+    return Measured(directory, launches, runs, pings)
 
 
 def predict(measured: Measured, program: str, what_if: Sequence[str]) -> Prediction:
@@ -113,7 +137,7 @@ def predict(measured: Measured, program: str, what_if: Sequence[str]) -> Predict
 
 def rows(measured: Measured) -> Iterator[tuple[Row, bool]]:
     """Yield predictions beside measurements, and whether the changed network was calibrated, too."""
-    said = {network: how for network, how in SAID.items() if network in measured.changed}
+    said = measured.said
     for program in measured.programs:
         found = predict(measured, program, [*(f"@{name}" for name in measured.changed), *said.values()])
         for network, one in zip([*measured.changed, *said], found.scenarios, strict=True):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import statistics
 import subprocess
 import time
 from pathlib import Path
@@ -13,6 +15,9 @@ from wulf.node.lab.topology import bridge_of
 from wulf.node.probe import build
 
 BASE = "1gbit"
+#: Frames are held for so long, and for as long as it takes to wake who holds them: how much later they come, ping says.
+DELAYED = "delay100us"
+DELAY_NS = 100_000
 #: A bucket of three frames: with a larger one short messages would not be slowed down at all.
 _RATE = "tc qdisc replace dev host0 root handle 1: tbf rate {} burst 5kb latency 20ms"
 _CLEAN = f"nft delete table inet bench 2>/dev/null; {_RATE.format('1gbit')}"
@@ -31,13 +36,13 @@ _COMMANDS = {
     "100mbit": f"{_CLEAN}; {_RATE.format('100mbit')}",
     "mtu600": _CLEAN,
     "filter": f"{_CLEAN}; {_RULES}",
-    "delay100us": _CLEAN,
+    DELAYED: _CLEAN,
 }
 NAMES = tuple(_COMMANDS)
 CHANGED = tuple(name for name in NAMES if name != BASE)
 #: Changed network → the same as a change of the calibrated one, where one can say it before there is such a network.
-SAID = {"100mbit": "bandwidth=x0.1", "delay100us": "latency=100us"}
-DELAY_NS = 100_000
+SAID = {"100mbit": "bandwidth=x0.1"}
+_PINGS = 200
 
 
 class Networks:
@@ -58,8 +63,15 @@ class Networks:
             script = f"ip link set dev host0 mtu {mtu}; {_COMMANDS[name]}"
             self.nodes.output(["sh", "-c", script], node=node)
         self._cables(mtu)
-        if name == "delay100us":
+        if name == DELAYED:
             self._with_delay()
+
+    def one_way_s(self) -> float:
+        """Return half the median time of a ping between the nodes [s]: what whoever asks can say of a latency."""
+        address = self._lab.layout.nodes[1].address
+        argv = ["ping", "-n", "-c", str(_PINGS), "-i", "0.005", str(address)]
+        said = re.findall(r"time=([0-9.]+) ms", self.nodes.output(argv, node=PAIR[0]))
+        return statistics.median(map(float, said)) * 1e-3 / 2
 
     def close(self) -> None:
         """Leave it as it was raised, but for its rate."""

@@ -300,6 +300,17 @@ def test_what_if_is_a_list_of_networks_and_changes():
     assert found[-1].network(base).compute == 0.5
 
 
+def test_a_latency_may_be_added_to_what_there_is():
+    found = scenario.parse("latency=+5us..80us,bandwidth=x2+latency=+7us", find, no_run)
+    assert [one.name for one in found] == [
+        *(f"latency=+{value}" for value in ("5.00µs", "10.0µs", "20.0µs", "40.0µs", "80.0µs")),
+        "bandwidth=x2+latency=+7.00µs",
+    ]
+    base = network.Network(calibrate.link(way()), None)
+    later = [one.network(base).between.latency_ns - base.between.latency_ns for one in found]
+    assert later == pytest.approx([5_000, 10_000, 20_000, 40_000, 80_000, 7_000])
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -313,6 +324,9 @@ def test_what_if_is_a_list_of_networks_and_changes():
         ("latency=fast", "is not a duration"),
         ("latency=5", "has a unit"),
         ("latency=5us..9", "has a unit"),
+        ("latency=+5", "has a unit"),
+        ("latency=+", "is not a duration"),
+        ("latency=+x2", "is not a duration"),
         ("latency=x0", "write latency=x0.5"),
         ("latency=xinf", "write latency=x0.5"),
         ("bandwidth=xinf", "write bandwidth=x2"),

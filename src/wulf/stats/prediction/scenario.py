@@ -1,8 +1,8 @@
 """What if: changes of the calibrated network, as a user writes them.  Pure.
 
-``10gbe`` is a network by its name; ``latency=5us``, ``latency=x0.5``, ``latency=5us..100us``, ``bandwidth=x2``,
-``overhead=x0.5`` and ``compute=x0.9`` change the calibrated one; ``10gbe+latency=x2`` is both. ``@RUN`` is the network
-of another calibrated run.
+``10gbe`` is a network by its name; ``latency=5us``, ``latency=+5us``, ``latency=x0.5``, ``latency=5us..100us``,
+``bandwidth=x2``, ``overhead=x0.5`` and ``compute=x0.9`` change the calibrated one; ``10gbe+latency=x2`` is both.
+``@RUN`` is the network of another calibrated run.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ from wulf.stats.prediction.network import Link, Network, Piece, Pieces, faster, 
 #: A range of latencies is looked at in so many places, each as many times the one before.
 STEPS = 5
 BOUND = "messages at once"
+#: Between changes of one network; what follows '=' is part of a change: latency=+5us.
+_AND = re.compile(r"(?<!=)\+")
 _FACTOR = re.compile(r"x([0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 _HOW = (
-    "write the name of a network, latency=5us, latency=x0.5, latency=5us..100us, bandwidth=x2, overhead=x0.5 or "
-    "compute=x0.9, several for one network with + between them; or @RUN, another calibrated run"
+    "write the name of a network, latency=5us, latency=+5us, latency=x0.5, latency=5us..100us, bandwidth=x2, "
+    "overhead=x0.5 or compute=x0.9, several for one network with + between them; or @RUN, another calibrated run"
 )
 
 #: Name → network, and where it is not known an error that says what there is.
@@ -80,7 +82,7 @@ def parse(text: str, find: Find, calibrated: Calibrated) -> list[Scenario]:
 
 def _scenarios(part: str, find: Find, calibrated: Calibrated) -> Iterator[Scenario]:
     begun = [Scenario("", "", ())]
-    first, *others = part.split("+")
+    first, *others = _AND.split(part)
     whole = next((word.strip() for word in others if "=" not in word), None)
     if whole is not None:
         raise UsageError(
@@ -134,7 +136,8 @@ def _latencies(text: str) -> Iterator[tuple[Callable[[float], float], str]]:
         return
     if text.startswith("x"):
         raise UsageError(f"--what-if latency={printable(text, 60)}: write latency=x0.5 for half of it")
-    low, dots, high = text.partition("..")
+    further = text.startswith("+")
+    low, dots, high = text.removeprefix("+").partition("..")
     if re.fullmatch(r"[0-9.]+", low) or re.fullmatch(r"[0-9.]+", high):
         raise UsageError(f"--what-if latency={printable(text, 60)}: a latency has a unit, such as 5us")
     first = parse_duration(low)
@@ -142,7 +145,8 @@ def _latencies(text: str) -> Iterator[tuple[Callable[[float], float], str]]:
     if first > last:
         raise UsageError(f"--what-if latency={printable(text, 60)}: the smaller latency comes first")
     for value in np.geomspace(first, last, STEPS if last > first else 1):
-        yield _constant(float(value) * 1e9), format_time(float(value)).replace(" ", "")
+        shown = format_time(float(value)).replace(" ", "")
+        yield (_more(value * 1e9), f"+{shown}") if further else (_constant(value * 1e9), shown)
 
 
 def bound() -> Scenario:
@@ -183,6 +187,10 @@ def with_bandwidth(network: Network, factor: float) -> Network:
 
 def _constant(value: float) -> Callable[[float], float]:
     return lambda _: value
+
+
+def _more(value: float) -> Callable[[float], float]:
+    return lambda now: now + value
 
 
 def _told(network: Network, parameter: str, asked: str) -> None:

@@ -58,9 +58,9 @@ class PredictRequest:
     what_if: Annotated[
         str,
         Option(
-            "Networks by name, or changes of the calibrated one: latency=5us, latency=x0.5, latency=5us..100us, "
-            "bandwidth=x2, overhead=x0.5, compute=x0.9; @RUN for the network of another calibrated run. "
-            "Commas between; + joins several for one.",
+            "Networks by name, or changes of the calibrated one: latency=5us, latency=+5us, latency=x0.5, "
+            "latency=5us..100us, bandwidth=x2, overhead=x0.5, compute=x0.9; @RUN for the network of another "
+            "calibrated run. Commas between; + joins several for one.",
             metavar="LIST",
         ),
     ] = USUAL
