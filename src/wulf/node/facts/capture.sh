@@ -218,6 +218,7 @@ while read -r key _ id _; do
 done </proc/self/status
 line hostname /proc/sys/kernel/hostname
 line kernel /proc/sys/kernel/osrelease
+line kernel_version /proc/sys/kernel/version
 ask arch uname -m
 ask libc getconf GNU_LIBC_VERSION
 ask lscpu lscpu
@@ -292,7 +293,8 @@ for nic in $chosen; do
 		"$path"/carrier_changes "$path"/tx_queue_len
 	if [ -e "$path/device" ]; then
 		set -- "$@" "$path"/device/numa_node "$path"/device/*_link_speed "$path"/device/*_link_width \
-			"$path"/device/vendor "$path"/device/device "$path"/device/iommu_group/type
+			"$path"/device/vendor "$path"/device/device "$path"/device/iommu_group/type \
+			"$path"/device/driver/module/taint
 	fi
 	for path in "$path"/bonding "$path"/bonding_slave "$path"/brport; do
 		[ -d "$path" ] || continue
@@ -313,6 +315,8 @@ for nic in $chosen; do
 		done
 		break
 	done
+	# The registers of the card, of which only root may read more than the first 64 bytes.
+	[ ! -e "$path/device/config" ] || ask "pci_config.$nic" od -An -v -tx1 -N256 "$path/device/config"
 	# What a virtual interface is: a bond, a VLAN with its number, a macvlan with its mode.
 	[ -e "$path/device" ] || ask "kind.$nic" ip -d -o link show dev "$nic"
 	if ! command -v ethtool >/dev/null 2>&1; then

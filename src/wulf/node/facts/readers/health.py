@@ -1,4 +1,4 @@
-"""What a machine says of its own health: heat, memory, the age of its firmware. Pure.
+"""What a machine says of its own health: heat, memory, the age of its firmware and of its kernel. Pure.
 
 Sources: kernel documentation, ABI/stable/sysfs-devices-node, ABI/testing/sysfs-devices-edac, x86/thermal
 (``thermal_throttle``), ABI/testing/sysfs-firmware-dmi-tables.
@@ -17,6 +17,7 @@ from wulf.node.facts.values import Absent, Unknown, shown, whole
 
 _EDAC = "/sys/devices/system/edac/mc/"
 _DAYS_A_YEAR = 365.25
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 def add(facts: Facts, capture: NodeCapture) -> None:
@@ -27,6 +28,7 @@ def add(facts: Facts, capture: NodeCapture) -> None:
     facts.read("memory.modules", lambda: _modules(capture))
     facts.read("memory.uneven", lambda: len(set(_modules_of(capture).values())) > 1)
     facts.read("node.firmware_age_years", lambda: _firmware_age(capture))
+    facts.read("kernel.age_years", lambda: _kernel_age(capture))
 
 
 def _throttled(capture: NodeCapture) -> FactValue:
@@ -86,9 +88,30 @@ def _firmware_age(capture: NodeCapture) -> FactValue:
     if not found:
         raise Unknown("the firmware has no date")
     month, day, year = (int(word) for word in found.groups())
+    return _age(capture, "the firmware", year, month, day)
+
+
+def _kernel_age(capture: NodeCapture) -> FactValue:
+    """Return how long ago the kernel was built, by the node's own clock [years]: with it, the drivers that are its own.
+
+    ``uname -v`` has a date of two forms: Debian's in brackets, and that of whoever built it.
+    """
+    text = capture.tree.text("kernel_version").strip()
+    if found := re.search(r"\((\d{4})-(\d{2})-(\d{2})\)", text):
+        year, month, day = (int(word) for word in found.groups())
+    elif found := re.search(r"\b([A-Z][a-z]{2}) {1,2}(\d{1,2}) [\d:]{8}(?: [A-Z+\d]{3,6})? (\d{4})\b", text):
+        month = _MONTHS.index(found[1]) + 1 if found[1] in _MONTHS else 0
+        day, year = int(found[2]), int(found[3])
+    else:
+        raise Unknown("the kernel has no date")
+    return _age(capture, "the kernel", year, month, day)
+
+
+def _age(capture: NodeCapture, what: str, year: int, month: int, day: int) -> float:
+    """Return the years between a day and the node's own."""
     try:
         made = date(year, month, day)
         today = datetime.fromtimestamp(now(capture.tree), UTC).date()
     except (ValueError, OverflowError, OSError):
-        raise Unknown("the firmware has no date") from None
+        raise Unknown(f"{what} has no date") from None
     return round((today - made).days / _DAYS_A_YEAR, 1)

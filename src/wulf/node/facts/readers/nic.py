@@ -26,6 +26,10 @@ _ERRORS = (
     "tx_fifo_errors",
     "collisions",
 )
+#: Configuration registers of a PCI device: how many there are of the old kind, where capabilities begin, where that is
+#: said, how many there can be; the capability PCI Express, its Device Control, and the bit of relaxed ordering there.
+_ALL_REGISTERS, _HEADER, _FIRST_CAPABILITY, _MOST_CAPABILITIES = 256, 0x40, 0x34, 48
+_EXPRESS, _DEVICE_CONTROL, _RELAXED = 0x10, 8, 0x10
 #: Frames nobody wants (spanning tree, LLDP) count as dropped: so many per second are normal.
 _NORMAL_DROPS_PER_S = 10.0
 
@@ -217,6 +221,42 @@ def _iommu(capture: NodeCapture) -> FactValue:
         return _file("device/iommu_group/type")(capture)
     except Absent:
         raise Absent("no IOMMU translates for it") from None
+
+
+def _driver_out_of_tree(capture: NodeCapture) -> FactValue:
+    """Return whether the driver is none of the kernel's own."""
+    _device(capture)
+    try:
+        taint = capture.tree.text(f"/sys/class/net/{capture.nic()}/device/driver/module/taint")
+    except Unknown:
+        raise Unknown("the driver is built in, or the kernel does not say") from None
+    return "O" in taint
+
+
+def _relaxed_ordering(capture: NodeCapture) -> FactValue:
+    """Return whether the card may have its writes overtake each other on PCI Express: bit 4 of Device Control."""
+    _device(capture)
+    text = capture.tree.text(f"pci_config.{capture.nic()}")
+    try:
+        registers = bytes.fromhex(text)
+    except ValueError:
+        raise Unknown("the card's registers are not readable") from None
+    express = _capability(registers, _EXPRESS)
+    return bool(registers[express + _DEVICE_CONTROL] & _RELAXED)
+
+
+def _capability(registers: bytes, wanted: int) -> int:
+    """Return where a capability of a PCI device begins (PCI Local Bus Specification, capabilities list)."""
+    if len(registers) < _ALL_REGISTERS:
+        raise Unknown("only root can read the card's registers")
+    place = registers[_FIRST_CAPABILITY]
+    for _ in range(_MOST_CAPABILITIES):
+        if not _HEADER <= place < _ALL_REGISTERS - _DEVICE_CONTROL - 1:
+            break
+        if registers[place] == wanted:
+            return place
+        place = registers[place + 1]
+    raise Absent("it is no PCI Express device")
 
 
 def interrupts(capture: NodeCapture) -> dict[str, tuple[int, str, int]]:
@@ -435,4 +475,6 @@ FACTS: dict[str, Callable[[NodeCapture], FactValue]] = {
     "interrupts_away": _interrupts_away,
     "pause_frames": _pause_frames,
     "iommu": _iommu,
+    "driver_out_of_tree": _driver_out_of_tree,
+    "relaxed_ordering": _relaxed_ordering,
 }
