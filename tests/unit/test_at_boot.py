@@ -86,6 +86,45 @@ def test_this_system_resolves_its_own_files(tmp_path):
     assert said() == ["asked sysctl"]
 
 
+#: What networkctl 252 prints, as far as it matters.
+STATUS = """\
+\u25cf 2: eth0
+                     Link File: /usr/lib/systemd/network/99-default.link
+                  Network File: {}
+                         State: routable (configured)
+"""
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (STATUS.format("/etc/systemd/network/50-x.network"), []),
+        (STATUS.format("/run/systemd/network/50-x.network"), []),
+        (STATUS.format("n/a"), []),
+        ("", []),
+        (
+            STATUS.format("/etc/systemd/network/10-other.network"),
+            ["otherwise eth0 /etc/systemd/network/10-other.network -"],
+        ),
+    ],
+)
+def test_another_file_that_the_interface_has_now_is_named(tmp_path, status, said):
+    (tmp_path / "status").write_text(status)
+    cat = "echo '# /etc/systemd/network/50-x.network.d/90-wulf.conf'; echo MTUBytes=9000"
+    for name, text in {"networkctl": f"cat {tmp_path}/status", "systemd-analyze": cat}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    ran = subprocess.run(
+        ["sh", "-s", "--", *at_boot.questions(DROPIN, "eth0")],
+        input=SCRIPT.read_text(),
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+    )
+    assert ran.stdout.splitlines() == ["asked network", *said]
+
+
 def test_a_node_whose_facts_are_not_known_is_kept_nothing_on():
     lost = NodeRecord(node="n2", reachable=True, error="n2: not done in 60 s")
     with pytest.raises(TransportError, match="what keeps settings there is not known: n2"):

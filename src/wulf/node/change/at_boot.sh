@@ -57,5 +57,11 @@ if [ "$network" != - ] && lines=$(systemd-analyze cat-config "systemd/network/$n
 	*wulf*) ;;
 	*) echo "otherwise $interface ${last#\# } -" ;;
 	esac
+	# Whether it is that file at all which the interface has now.
+	applied=$(networkctl --no-pager status "$interface" 2>/dev/null </dev/null | sed -n 's/^ *Network File: *//p')
+	case $applied in
+	'' | n/a | */"$network") ;;
+	*) echo "otherwise $interface $applied -" ;;
+	esac
 fi
 exit 0
