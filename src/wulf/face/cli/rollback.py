@@ -23,7 +23,7 @@ from wulf.face.cli.set_values import (
     show_missing,
     show_notes,
 )
-from wulf.face.cli.status import value_line
+from wulf.face.cli.status import value_lines
 
 if TYPE_CHECKING:
     from wulf.base.records import LeftValue, NodeStatus, Release
@@ -138,7 +138,7 @@ def going(status: NodeStatus, to: str) -> list[str]:
         return [f"no usable answer: {status.error}"]
     changes = [entry.change for entry in status.journal]
     later = set(changes if to == "original" else changes[changes.index(to) :] if to in changes else [])
-    return [value_line(value) for value in status.settings if value.change in later]
+    return value_lines([value for value in status.settings if value.change in later])
 
 
 def _check(change_name: str | None, to: str, *, abandon: bool, leave_as_is: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -77,7 +78,7 @@ def _lines(status: NodeStatus, reason: str = "") -> list[str]:
     if status.owner is not None:
         lines.append(f"locked by {status.owner} since {status.owned_s} s, {_lease(status.lease_s or 0)}")
     earlier = {entry.change for entry in status.journal if not entry.this_boot}
-    lines += [value_line(value, earlier) for value in status.settings]
+    lines += value_lines(status.settings, earlier)
     return [*(lines or ["nothing is set"]), *_behind_lines(status)]
 
 
@@ -104,12 +105,18 @@ def _with_behind(config: ClusterConfig, found: Sequence[NodeStatus]) -> list[Nod
     ]
 
 
-def value_line(value: SetValue, earlier: Collection[str] = ()) -> str:
-    """Return what is set, and whether it is as confirmed; `earlier` are the changes of an earlier boot."""
+def value_lines(values: Sequence[SetValue], earlier: Collection[str] = ()) -> list[str]:
+    """Return what is set on a node, and whether it is as confirmed; `earlier` are the changes of an earlier boot."""
+    often = Counter(value.knob for value in values)
+    # Of a bond each card has the setting.
+    return [_value_line(one, earlier, f" on {one.interface}" * (often[one.knob] > 1)) for one in values]
+
+
+def _value_line(value: SetValue, earlier: Collection[str], where: str) -> str:
     from wulf.base import access
     from wulf.node.change.answers import confirmed
 
-    name = value.target if value.kind in access.keepers() else value.knob
+    name = value.target if value.kind in access.keepers() else f"{value.knob}{where}"
     if not value.holds:
         boot = ", before the last boot" if value.change in earlier else ""
         return f"{name} does NOT hold: {value.now} now, {confirmed(value)} confirmed{boot}"
