@@ -45,6 +45,7 @@ NAMES = (
     "app-overhead",
     "slurm",
     "vm-lab",
+    "bond",
     "hpl-search",
     "tracer-cost",
     "replay-load",

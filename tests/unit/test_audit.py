@@ -172,6 +172,18 @@ def test_the_odd_ones_are_told_what_would_make_them_alike() -> None:
     assert second.fix == "sysctl -w net.ipv4.tcp_sack=1"
 
 
+def test_the_name_of_an_interface_is_no_difference_where_nodes_call_theirs_otherwise() -> None:
+    names = {"n1": "eno1", "n2": "eno1", "n3": "enp3s0"}
+    alike = [node(n, nic__name=nic, mpi__networks=f"{nic},docker0 ^eno1.5") for n, nic in names.items()]
+    rules = [rule(facts=["mpi.*"])]
+    assert [one.nodes for one in audit(alike, rules=rules).findings] == [["n3"]]
+    alike = [node(n, nic__name=nic, mpi__networks=f"{nic},docker0") for n, nic in names.items()]
+    assert not audit(alike, rules=rules).findings
+    other = [node(n, nic__name=nic, mpi__networks="eno1") for n, nic in names.items()]
+    (finding,) = audit(other, rules=rules).findings
+    assert (finding.nodes, finding.found) == (["n3"], "mpi.networks: eno1")
+
+
 def test_not_knowing_is_a_gap_and_no_difference() -> None:
     nodes = [
         node("n1", nic__mtu_bytes=1),

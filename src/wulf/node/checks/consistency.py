@@ -113,11 +113,12 @@ def _odd_groups(
 ) -> dict[tuple[str, ...], list[_Odd]]:
     """Set of nodes → (fact, its state there, the reference) of the facts in which they differ."""
     found: dict[tuple[str, ...], list[_Odd]] = {}
+    interfaces = _interfaces(nodes)
     for name in names:
         members: dict[State, list[str]] = {}
         words: dict[str, State] = {}
         for node in nodes:
-            found_state = state(node, name)
+            found_state = _without_name(state(node, name), interfaces.get(node.node, ""))
             # What is not known is a gap, not a difference; so is a whole group that the node did not tell.
             if found_state[0] == "unknown" or (found_state == ("absent", None) and _untold(node, name)):
                 continue
@@ -134,6 +135,20 @@ def _odd_groups(
                 most = 2 * len(members[reference]) > len(nodes) + silent
                 found.setdefault(tuple(group), []).append(_Odd(name, value, reference, majority, most))
     return found
+
+
+def _interfaces(nodes: Sequence[NodeRecord]) -> dict[str, str]:
+    """Node → name of the cluster's interface; nothing where it is the same on all."""
+    names = {node.node: str(node.facts["nic.name"]) for node in nodes if "nic.name" in node.facts}
+    return names if len(set(names.values())) > 1 else {}
+
+
+def _without_name(found: State, interface: str) -> State:
+    """Return a state that says 'its interface' instead of the name that the interface has on this node."""
+    kind, value = found
+    if not interface or kind != "value" or not isinstance(value, str):
+        return found
+    return kind, re.sub(rf"(?<![\w.-]){re.escape(interface)}(?![\w.-])", "its interface", value)
 
 
 def _untold(node: NodeRecord, name: str) -> bool:

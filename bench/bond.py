@@ -1,0 +1,95 @@
+"""Is a fault of one card below a bond named, and nothing where there is none?
+
+Two virtual machines, each with a bond of two cards (e1000e). One fault after the other is planted on one card of one
+node, in random order: 100 Mbit/s, half duplex, interrupts held back for 1 ms, no link. After each the cards are put
+right, and the nodes audited again. Goals: each of ten faults named with its card, nothing said of a card in ten audits
+of clean nodes.
+
+`--seed=N` (1), `--draws=N` (10).
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from bench.common import Figure, finish
+from wulf.node import lab
+
+WULF = [sys.executable, "-m", "wulf.face.cli.main"]
+CARDS = ("eth0", "eth1")
+#: Kind → (what makes it, the finding that names it).
+FAULTS = {
+    "speed": ("ethtool -s {card} speed 100 duplex full autoneg off", "nic.slow_link"),
+    "duplex": ("ethtool -s {card} speed 100 duplex half autoneg off", "nic.half_duplex"),
+    "moderation": ("ethtool -C {card} rx-usecs 1000", "nic.interrupt_moderation"),
+    "down": ("ip link set dev {card} down", "nic.down"),
+}
+MEND = "ip link set dev {card} up; ethtool -C {card} rx-usecs 3; ethtool -s {card} autoneg on; sleep 3"
+OF_A_CARD = (*(finding for _, finding in FAULTS.values()), "nic.members_unequal", "nic.member_out")
+
+
+def run(directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run wulf as a user does."""
+    return subprocess.run([*WULF, *words], cwd=directory, capture_output=True, text=True, check=False)
+
+
+def audited(directory: Path) -> list[tuple[str, list[str], str]]:
+    """Return (finding, nodes, what was found) of what concerns cards."""
+    done = run(directory, "audit", "--cluster", "lab", "--json")
+    if not done.stdout:
+        raise SystemExit(f"bench: {done.stderr}")
+    findings = json.loads(done.stdout)["findings"]
+    return [(one["id"], one["nodes"], one["found"]) for one in findings if one["id"] in OF_A_CARD]
+
+
+def on(cluster: lab.Lab, node: str, script: str) -> None:
+    """Run a script on a node."""
+    subprocess.run(cluster.ssh_argv(node, ["sh", "-c", script]), capture_output=True, check=False)
+
+
+def draw(cluster: lab.Lab, directory: Path, kind: str, node: str, card: str) -> tuple[bool, list[str]]:
+    """Plant a fault, audit, mend and audit again; return whether it was named, and what a clean card was called."""
+    make, wanted = FAULTS[kind]
+    on(cluster, node, make.format(card=card) + "; sleep 3")
+    found = audited(directory)
+    on(cluster, node, MEND.format(card=card))
+    named = any(one == wanted and node in nodes and card in text for one, nodes, text in found)
+    clean = [f"{one} {text}" for one, _, text in audited(directory)]
+    print(
+        f"  {kind:10s} {node} {card}: {found if not named else 'named'}; then {clean or 'nothing'}",
+        flush=True,
+    )
+    return named, clean
+
+
+def main(arguments: list[str]) -> int:
+    """Entry point."""
+    print(__doc__)
+    options = dict(one.removeprefix("--").split("=") for one in arguments)
+    order, draws = random.Random(int(options.get("seed", "1"))), int(options.get("draws", "10"))
+    with tempfile.TemporaryDirectory(prefix="wulf-bond-") as name:
+        directory = Path(name)
+        up = run(directory, "lab", "up", "--vm", "--bond", "--nodes", "2")
+        if up.returncode != 0:
+            raise SystemExit(f"bench: {up.stderr}")
+        try:
+            cluster = lab.current()
+            assert cluster is not None
+            found = [
+                draw(cluster, directory, kind, order.choice(cluster.layout.names()), order.choice(CARDS))
+                for kind in order.sample([list(FAULTS)[n % len(FAULTS)] for n in range(draws)], draws)
+            ]
+        finally:
+            run(directory, "lab", "down")
+    return finish(
+        "bond",
+        [
+            Figure(name="not-named", value=float(sum(not named for named, _ in found)), goal=0.0),
+            Figure(name="false", value=float(sum(bool(clean) for _, clean in found)), goal=0.0),
+        ],
+    )
