@@ -174,9 +174,7 @@ def test_the_odd_ones_are_told_what_would_make_them_alike() -> None:
 
 def test_the_name_of_an_interface_is_no_difference_where_nodes_call_theirs_otherwise() -> None:
     names = {"n1": "eno1", "n2": "eno1", "n3": "enp3s0"}
-    alike = [node(n, nic__name=nic, mpi__networks=f"{nic},docker0 ^eno1.5") for n, nic in names.items()]
     rules = [rule(facts=["mpi.*"])]
-    assert [one.nodes for one in audit(alike, rules=rules).findings] == [["n3"]]
     alike = [node(n, nic__name=nic, mpi__networks=f"{nic},docker0") for n, nic in names.items()]
     assert not audit(alike, rules=rules).findings
     other = [node(n, nic__name=nic, mpi__networks="eno1") for n, nic in names.items()]
