@@ -15,6 +15,7 @@ import random
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from bench.common import Figure, finish
@@ -22,15 +23,18 @@ from wulf.node import lab
 
 WULF = [sys.executable, "-m", "wulf.face.cli.main"]
 CARDS = ("eth0", "eth1")
-#: Kind → (what makes it, the finding that names it).
+#: Kind → (what makes it, the finding that names it, a word of it).
 FAULTS = {
-    "speed": ("ethtool -s {card} speed 100 duplex full autoneg off", "nic.slow_link"),
-    "duplex": ("ethtool -s {card} speed 100 duplex half autoneg off", "nic.half_duplex"),
-    "moderation": ("ethtool -C {card} rx-usecs 1000", "nic.interrupt_moderation"),
-    "down": ("ip link set dev {card} down", "nic.down"),
+    "speed": ("ethtool -s {card} speed 100 duplex full autoneg off", "nic.slow_link", "100 Mbit/s"),
+    "duplex": ("ethtool -s {card} speed 100 duplex half autoneg off", "nic.half_duplex", "half"),
+    "moderation": ("ethtool -C {card} rx-usecs 1000", "nic.interrupt_moderation", "rx-usecs 1000"),
+    "down": ("ip link set dev {card} down", "nic.down", "down"),
 }
-MEND = "ip link set dev {card} up; ethtool -C {card} rx-usecs 3; ethtool -s {card} autoneg on; sleep 3"
-OF_A_CARD = (*(finding for _, finding in FAULTS.values()), "nic.members_unequal", "nic.member_out")
+MEND = "ip link set dev {card} up; ethtool -C {card} rx-usecs 3; ethtool -s {card} autoneg on"
+#: Until a link is up again [s].
+SETTLED_S = 5
+#: A node that has not answered is asked again so often.
+TRIES = 3
 
 
 def run(directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -38,13 +42,21 @@ def run(directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*WULF, *words], cwd=directory, capture_output=True, text=True, check=False)
 
 
-def audited(directory: Path) -> list[tuple[str, list[str], str]]:
-    """Return (finding, nodes, what was found) of what concerns cards."""
-    done = run(directory, "audit", "--cluster", "lab", "--json")
-    if not done.stdout:
-        raise SystemExit(f"bench: {done.stderr}")
-    findings = json.loads(done.stdout)["findings"]
-    return [(one["id"], one["nodes"], one["found"]) for one in findings if one["id"] in OF_A_CARD]
+def audited(directory: Path) -> list[tuple[str, str, str]]:
+    """Return (kind of fault, node, what was found) of all that an audit of both nodes names."""
+    for _ in range(TRIES):
+        audit = json.loads(run(directory, "audit", "--cluster", "lab", "--json").stdout or "{}")
+        if audit and not audit["unreachable"]:
+            break
+    else:
+        raise SystemExit("bench: a node does not answer")
+    return [
+        (kind, node, one["found"])
+        for one in audit["findings"]
+        for kind, (_, finding, word) in FAULTS.items()
+        for node in one["nodes"]
+        if one["id"] == finding and word in one["found"]
+    ]
 
 
 def on(cluster: lab.Lab, node: str, script: str) -> None:
@@ -52,18 +64,18 @@ def on(cluster: lab.Lab, node: str, script: str) -> None:
     subprocess.run(cluster.ssh_argv(node, ["sh", "-c", script]), capture_output=True, check=False)
 
 
-def draw(cluster: lab.Lab, directory: Path, kind: str, node: str, card: str) -> tuple[bool, list[str]]:
-    """Plant a fault, audit, mend and audit again; return whether it was named, and what a clean card was called."""
-    make, wanted = FAULTS[kind]
-    on(cluster, node, make.format(card=card) + "; sleep 3")
+def draw(
+    cluster: lab.Lab, directory: Path, kind: str, node: str, card: str
+) -> tuple[bool, list[tuple[str, str, str]]]:
+    """Plant a fault, audit, mend and audit again; return whether it was named, and what was said of clean nodes."""
+    on(cluster, node, FAULTS[kind][0].format(card=card))
+    time.sleep(SETTLED_S)
     found = audited(directory)
     on(cluster, node, MEND.format(card=card))
-    named = any(one == wanted and node in nodes and card in text for one, nodes, text in found)
-    clean = [f"{one} {text}" for one, _, text in audited(directory)]
-    print(
-        f"  {kind:10s} {node} {card}: {found if not named else 'named'}; then {clean or 'nothing'}",
-        flush=True,
-    )
+    time.sleep(SETTLED_S)
+    named = any(one == kind and where == node and card in text for one, where, text in found)
+    clean = audited(directory)
+    print(f"  {kind:10s} {node} {card}: {'named' if named else found}; then {clean or 'nothing'}", flush=True)
     return named, clean
 
 
