@@ -6,7 +6,7 @@ Python with its check, and the reference page::
 
     @dataclass(frozen=True)
     class Compare:
-        \"\"\"Show the shift of every size with its interval, and a verdict.\"\"\"
+        \"\"\"Compare runs: the change at every size with its interval, and a verdict.\"\"\"
 
         base: Annotated[AnyRun, Argument("The run that others are held against.", metavar="RUN")]
         margin: Annotated[float, Option("Change that does not matter.", unit=SHARE)] = 0.02

@@ -23,12 +23,15 @@ class Shown:
     """How it is shown, and when it counts as bad."""
 
     fail_on: Annotated[
-        Severity, Option("Exit with 3 when there are findings this bad, or may be: fail, warn or info.")
+        Severity,
+        Option(
+            "Exit with 3 when there are, or may be, findings of at least this severity: fail, warn or info."
+        ),
     ] = "warn"
     json: JsonField = False
     markdown: Annotated[bool, Option("Print Markdown.")] = False
-    junit: Annotated[Path | None, Option("Write JUnit XML to this file too.", metavar="FILE")] = None
-    html: Annotated[Path | None, Option("Write a page to this file too.", metavar="FILE")] = None
+    junit: Annotated[Path | None, Option("Also write JUnit XML to this file.", metavar="FILE")] = None
+    html: Annotated[Path | None, Option("Also write a page to this file.", metavar="FILE")] = None
 
 
 @flat

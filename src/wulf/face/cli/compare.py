@@ -27,8 +27,8 @@ SidesArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="RUN",
-        help="The base, then what to compare with it. With --interleaved two sides, each 'original' or "
-        "KNOB=VALUE,…; mpi=openmpi and pairs=node01:node02 are among what a side may say.",
+        help="The base, then the runs to compare with it. With --interleaved: two sides, each 'original' "
+        "or KNOB=VALUE,…; a side may also have mpi=openmpi or pairs=node01:node02.",
         autocompletion=complete.runs,
     ),
 ]
@@ -41,12 +41,12 @@ class Shown:
     interleaved: Annotated[
         bool,
         Option(
-            "Measure two sides now, in pairs of launches of random order, and put everything back. The options above "
-            "are about this, beside --margin."
+            "Measure two sides now, in pairs of launches in random order, and put everything back. The options above "
+            "apply only to this, except --margin."
         ),
     ] = False
     dry_run: Annotated[
-        bool, Option("Of --interleaved: print every command for every node, and change nothing.")
+        bool, Option("With --interleaved: print every command for every node, and change nothing.")
     ] = False
     html: Annotated[Path | None, Option("Write a page to this file (two runs).", metavar="FILE")] = None
     json: JsonField = False
@@ -54,23 +54,23 @@ class Shown:
 
     def __post_init__(self) -> None:
         if self.dry_run and not self.interleaved:
-            raise UsageError("--dry-run is about --interleaved: a comparison of stored runs changes nothing")
+            raise UsageError("--dry-run needs --interleaved: a comparison of stored runs changes nothing")
         if self.dry_run and self.json:
             raise UsageError("--dry-run has no --json: it prints commands for people")
 
 
 @flat
 def command(sides: SidesArgument, request: InTurnRequest, shown: Shown) -> None:
-    """Show the shift of every size with its interval, and a verdict.
+    """Compare runs: the change at every size with its interval, and a verdict.
 
-    The first run is the base. Two runs that were measured at different times differ by a few percent as a whole even
-    when nothing was changed: a change up to 10 % is called "different runs", not better or worse. With --interleaved
-    two settings, MPI libraries or sets of pairs are measured now, in launches that take turns in random order, which
-    shows effects below that. Settings are made under the guard that 'wulf settings set' has, and put back at the
-    end, after Ctrl-C too; what was measured until then is compared.
+    The first run is the base. Two runs that were measured at different times differ by a few percent as a whole
+    even when nothing was changed: a change of up to 10 % is called "different runs", not better or worse. With
+    --interleaved two settings, MPI libraries or sets of pairs are measured now, in launches that alternate in
+    random order, which shows smaller effects. Settings are changed under the same guard as with 'wulf settings
+    set', and put back at the end, also after Ctrl-C; what was measured until then is compared.
 
-    Exit code 3 when a run is worse than the base, has nothing in common with it, or cannot be told from it where a
-    change of 25 % at large or 50 % at small messages would have gone unseen.
+    Exit code 3 when a run is worse than the base, when it has nothing in common with it, or when no difference is
+    shown although a change of 25 % at large or 50 % at small messages would have gone unseen.
     """
     from wulf.base.store import opened
     from wulf.node.measuring import analysis
@@ -85,9 +85,7 @@ def command(sides: SidesArgument, request: InTurnRequest, shown: Shown) -> None:
         measure_in_turn(turns, shown.html, dry_run=shown.dry_run, json=shown.json)
         return
     if request.command or request.names:
-        raise UsageError(
-            "--command, --match and --as are about --interleaved: stored runs say what they measured"
-        )
+        raise UsageError("--command, --match and --as need --interleaved: stored runs say what they measured")
     base, *candidates = [opened(name, shown.runs) for name in sides]
     comparisons = [analysis.compare(base, candidate, request.margin) for candidate in candidates]
     _show(comparisons, base.manifest.operations, shown.html, json=shown.json)

@@ -26,16 +26,17 @@ def command(
     verbs: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[VERB]...", help="All options of these verbs, also those that nobody has given."
+            metavar="[VERB]...", help="Show all options of these verbs, also those that are not set."
         ),
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Show the defaults of options, and where each is from: environment, your file, the site's file.
+    """Show the defaults of options, and where each comes from: environment, your file, the site's file.
 
     Defaults are in ~/.config/wulf/config.toml and /etc/wulf/config.toml: below [defaults] cluster, runs, mpi, verbose,
     log-file and explain, below [VERB] any option of that verb by its long name. In the environment they are
-    WULF_OPTION and WULF_VERB_OPTION. The command line outweighs the environment, that your file, and that the site's.
+    WULF_OPTION and WULF_VERB_OPTION. The command line overrides the environment, which overrides your file, which
+    overrides the site's.
 
     Knobs, checks, signatures, suites, networks and launchers in directories of these names beside config.toml are used
     like wulf's own; they are listed, too.

@@ -24,9 +24,11 @@ class Shown:
 
     paths: Annotated[
         bool,
-        Option("Judge the paths below pairs instead, as 'wulf diagnose paths' does, which has more options."),
+        Option(
+            "Judge the single paths between nodes instead, like 'wulf diagnose paths', which has more options."
+        ),
     ] = False
-    junit: Annotated[Path | None, Option("Write JUnit XML to this file too.", metavar="FILE")] = None
+    junit: Annotated[Path | None, Option("Also write JUnit XML to this file.", metavar="FILE")] = None
     json: JsonField = False
 
 

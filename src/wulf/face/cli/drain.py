@@ -15,15 +15,15 @@ from wulf.face.cli.options import RunArgument, RunsOption, open_run
 def command(
     run: RunArgument = "latest",
     now: Annotated[
-        bool, typer.Option("--now", help="Do it: without this, the commands are only printed.")
+        bool, typer.Option("--now", help="Run the commands; without this they are only printed.")
     ] = False,
     runs: RunsOption = RUNS,
 ) -> None:
-    """Take the nodes out of Slurm's service that a run of all pairs shows to be slow, with the reason.
+    """Drain the nodes in Slurm that a run of all pairs shows to be slow, with the reason.
 
-    Only prints the commands, unless --now is given. Jobs on a drained node end as they would, no new one starts there;
-    'scontrol update nodename=NODE state=resume' undoes it. Links and groups of nodes that are slow are no one's fault,
-    and nobody is drained for them: 'wulf diagnose RUN' has these.
+    Only prints the commands, unless --now is given. Jobs on a drained node finish, and no new one starts there;
+    'scontrol update nodename=NODE state=resume' undoes it. No node is drained for a slow link or group of nodes, as
+    no single node is at fault: 'wulf diagnose RUN' shows these.
 
     Exit code 3 when a node is bad.
     """

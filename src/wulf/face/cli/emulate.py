@@ -48,9 +48,7 @@ def _print(name: str) -> None:
 class Begun:
     """How it is begun and shown."""
 
-    dry_run: Annotated[bool, Option("Say what would be performed, where and how often; start nothing.")] = (
-        False
-    )
+    dry_run: Annotated[bool, Option("Show what would run, where and how often; start nothing.")] = False
     resume: ResumeField = None
     json: JsonField = False
 
@@ -63,7 +61,7 @@ def command(
         bool, instead(lambda _: _list(), "List the patterns that come with wulf.", "--list")
     ] = False,
     show: Annotated[  # noqa: ARG001 - answered before
-        str | None, instead(_print, "Print one of them, to begin one of your own with.", metavar="NAME")
+        str | None, instead(_print, "Print one of them, as a starting point for your own.", metavar="NAME")
     ] = None,
 ) -> None:
     from wulf.base.store import opened

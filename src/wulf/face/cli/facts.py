@@ -44,10 +44,10 @@ def command(
     source: FromOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Show how every node is made and set; nodes that agree share a line.
+    """Show the hardware and settings of every node; nodes that agree share a line.
 
-    Only reads: nothing is installed or changed. Root sees packet filter rules; all else needs no root. A fact
-    that a node does not tell is shown as unknown, absent or unsupported, with the reason; never as zero. Exit
+    Only reads: nothing is installed or changed. Only root sees packet filter rules; nothing else needs root. A fact
+    that a node does not report is shown as unknown, absent or unsupported, with the reason; never as zero. Exit
     code 3 when a node did not answer.
     """
     records = records_for(cluster, nodes, source, save)

@@ -21,7 +21,7 @@ class Shown:
 
     earlier: Annotated[
         AnyRun | None,
-        Argument("A run of HPCC, to see again. Default: a new one.", metavar="[RUN]", complete="runs"),
+        Argument("A run of HPCC to show again. Default: make a new one.", metavar="[RUN]", complete="runs"),
     ] = None
     json: JsonField = False
 

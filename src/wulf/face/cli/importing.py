@@ -20,26 +20,29 @@ def command(
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the run. Default: date and time.")] = None,
     nodes: Annotated[
-        str | None, typer.Option(help="Where the ranks were, in their order, such as 'c[1-2]'.")
+        str | None, typer.Option(help="Nodes of the ranks, in rank order, such as 'c[1-2]'.")
     ] = None,
     pairs: Annotated[
         str | None,
         typer.Option(
             metavar="PATTERN|LIST",
-            help="Outputs of many pairs: how files are named, 'lat-{}-{}.txt', or a file of lines NODE,NODE,FILE.",
+            help="Outputs of many pairs: the pattern of their names, 'lat-{}-{}.txt', "
+            "or a file with lines NODE,NODE,FILE.",
         ),
     ] = None,
     ranks: Annotated[
         int | None,
-        typer.Option(min=1, help="Ranks where an output does not say them. Default: one on each node."),
+        typer.Option(
+            min=1, help="Number of ranks where an output does not state it. Default: one on each node."
+        ),
     ] = None,
     runs: RunsOption = RUNS,
 ) -> None:
     """Import outputs of other benchmarks as a run, to compare, fit and report them.
 
-    A value stays the statistic that it is, such as the mean over the iterations of one launch; what is the same in
-    several files is one figure with its interval over them. What distinguishes tables (types, buffers, directions,
-    windows) is in the names of operations. What is not understood is refused with its line.
+    Values keep their statistic, such as the mean over the iterations of one launch; the same quantity in several
+    files becomes one figure with an interval over them. What distinguishes tables (types, buffers, directions,
+    windows) goes into the names of operations. What is not understood is refused with its line.
     """
     from wulf.node.cluster.names import expand
     from wulf.node.fleet.begin import new_run
@@ -59,6 +62,4 @@ def command(
 
 
 # Python takes the indentation off by itself since 3.13.
-command.__doc__ = (
-    f"{inspect.cleandoc(command.__doc__ or '')}\n\nKnown are outputs of {', '.join(FORMAT_TITLES)}."
-)
+command.__doc__ = f"{inspect.cleandoc(command.__doc__ or '')}\n\nKnown formats: {', '.join(FORMAT_TITLES)}."

@@ -23,7 +23,8 @@ RESOLVE_TIMEOUT_S = 30.0
 def command(
     nodes: Annotated[str, typer.Option(help="Node set, such as 'node[01-32]' or 'n[1-8],gpu1'.")],
     interface: Annotated[
-        str | None, typer.Option(help="Interface to measure. Default: the one the nodes' names lead to.")
+        str | None,
+        typer.Option(help="Interface to measure. Default: the one that the nodes' names resolve to."),
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="File to write.")] = Path("cluster.toml"),
     ssh_config: Annotated[
@@ -31,7 +32,7 @@ def command(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file when it exists.")] = False,
 ) -> None:
-    """Write cluster.toml after looking at the nodes: interface, addresses, who does not answer.
+    """Inspect the nodes and write cluster.toml: interface, addresses, nodes that do not answer.
 
     Exit code 3 when a node does not answer; the file is written all the same, unless none does.
     """

@@ -66,7 +66,7 @@ def show_knob(
     ],
     json: JsonOption = False,
 ) -> None:
-    """Show all that is known of a knob: what it does, how it is read, set and kept, and what may go wrong."""
+    """Show everything known about a knob: what it does, how it is read, set and kept, and what may go wrong."""
     from wulf.base.catalogue import knob
 
     entry = knob(name)

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     help="A virtual cluster on this machine, to try everything on without touching a real one.\n\n"
-    "Nodes are systemd-nspawn containers of this machine's own system with a writable layer each, or with --vm "
-    "virtual machines with a kernel and a NIC driver of their own, in a closed network of their own (198.18.0.0/15): "
-    "no packet of theirs can leave the machine.",
+    "Nodes are systemd-nspawn containers that run this machine's system, each with a writable layer, or with "
+    "--vm virtual machines with their own kernel and NIC driver, in a closed network (198.18.0.0/15): none of their "
+    "packets can leave the machine.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -34,15 +34,15 @@ NodeArgument = Annotated[str, typer.Argument(metavar="NODE")]
 @app.command()
 def up(
     nodes: Annotated[
-        int | None, typer.Option(help="Number of nodes. Default: 4, or as many as --cables takes.")
+        int | None, typer.Option(help="Number of nodes. Default: 4, or as many as --cables needs.")
     ] = None,
     mtu: Annotated[int | None, typer.Option(help="MTU of every link [bytes].")] = None,
     rate: Annotated[str | None, typer.Option(help="Speed of every link, such as 1gbit.")] = None,
     delay: Annotated[
         str | None,
         typer.Option(
-            help="One-way delay of every link, such as 50us; a message passes two. By netem, or where the kernel "
-            "has none by a program, which takes some CPU time of the nodes and 10 to 20 µs more."
+            help="One-way delay of every link, such as 50us; a message crosses two links. Uses netem or, where the "
+            "kernel lacks it, a program that costs the nodes some CPU time and adds 10 to 20 µs."
         ),
     ] = None,
     link: Annotated[
@@ -53,15 +53,16 @@ def up(
         typer.Option(
             metavar="SHAPE",
             help="Direct cables between the nodes beside the switch: ring:N, mesh:AxB, torus:AxB, hypercube:D. "
-            "--mtu, --rate and --delay are not theirs.",
+            "--mtu, --rate and --delay do not apply to them.",
         ),
     ] = None,
     fabric: Annotated[
         str | None,
         typer.Option(
             metavar="SHAPE",
-            help="A routed fabric in the place of the switch: leaf-spine:2x4 has 2 leaves and 4 spines, and a flow "
-            "between leaves takes one spine by its ports (ECMP). Its faults: 'wulf lab plant spine3:loss=1%'.",
+            help="A routed fabric in place of the switch: leaf-spine:2x4 has 2 leaves and 4 spines; the ports of a "
+            "flow between leaves decide which spine it takes (ECMP). Plant faults in it: 'wulf lab plant "
+            "spine3:loss=1%'.",
         ),
     ] = None,
     vm: Annotated[
@@ -69,14 +70,14 @@ def up(
         typer.Option(
             "--vm",
             help="Nodes are virtual machines (QEMU) with a kernel and a NIC driver of their own, booted from this "
-            "machine's files: interrupt moderation, rings and offloads are real. Without --kvm in virtual time, in "
-            "which every instruction takes the same: slow to watch, and little disturbed. Default: 2 nodes.",
+            "machine's files: interrupt moderation, rings and offloads are real. Without --kvm they run in virtual "
+            "time, in which every instruction takes equally long: slow, but hardly disturbed. Default: 2 nodes.",
         ),
     ] = False,
     nic: Annotated[
         Nic,
         typer.Option(
-            help="With --vm: the NIC of every node. igb needs QEMU 8.0; e1000e moderates from 128 µs on."
+            help="With --vm: the NIC of every node. igb needs QEMU 8.0; e1000e moderates interrupts from 128 µs up."
         ),
     ] = DEFAULT_NIC,
     bond: Annotated[
@@ -86,14 +87,14 @@ def up(
         ),
     ] = False,
     kvm: Annotated[
-        bool, typer.Option("--kvm", help="With --vm: run them by this machine's processor, in its time.")
+        bool, typer.Option("--kvm", help="With --vm: run them on this machine's processor, in real time.")
     ] = False,
     slurm: Annotated[
         bool,
         typer.Option(
             "--slurm",
-            help="Run Slurm on the nodes, its controller on node01; /shared is a directory of all nodes, with wulf "
-            "in their PATH.",
+            help="Run Slurm on the nodes, with its controller on node01; all nodes share the directory /shared and "
+            "have wulf in PATH.",
         ),
     ] = False,
 ) -> None:
@@ -110,7 +111,7 @@ def up(
     if vm and (slurm or cables or delay):
         raise UsageError("--vm takes neither --slurm nor --cables nor --delay")
     if (kvm or bond or nic != DEFAULT_NIC) and not vm:
-        raise UsageError("--nic, --bond and --kvm are of --vm")
+        raise UsageError("--nic, --bond and --kvm need --vm")
     missing = [*lab.supported(slurm=slurm), *(image.lacking(nic) if vm else [])]
     if missing:
         raise LabError(
@@ -163,7 +164,7 @@ def up(
 
 @app.command()
 def status(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    """Show the nodes and how they are."""
+    """Show the nodes and their state."""
     from rich.table import Table
 
     from wulf.node import lab
@@ -197,7 +198,7 @@ def ssh(
 ) -> None:
     """Open a shell on a node, or run a command there; its exit code is passed on.
 
-    One word is for a shell ('echo a; echo b'), several are a command and its arguments.
+    A single word is passed to a shell ('echo a; echo b'); several words are a command and its arguments.
     """
     words = command or []
     argv = _lab().ssh_argv(node, ["sh", "-c", *words] if len(words) == 1 else words)
@@ -207,7 +208,7 @@ def ssh(
 
 @app.command()
 def reboot(node: NodeArgument) -> None:
-    """Shut a node down in order and boot it again; what it wrote to its disk is kept."""
+    """Shut a node down cleanly and boot it again; what it wrote to its disk is kept."""
     begin = time.monotonic()
     _lab().reboot(node)
     sys.stdout.write(f"{node} is up again after {time.monotonic() - begin:.1f} s\n")
@@ -233,13 +234,13 @@ def plant(
         list[str] | None,
         typer.Argument(
             metavar="[MISTAKE]...",
-            help=f"Of {', '.join(MISTAKE_NAMES)}; default: all that these nodes can have. With a fabric also a fault "
-            "of a switch: spine3:loss=1%, spine3:delay=50us, spine3:rate=100mbit, spine3>leaf2:loss=1% (only what "
-            "spine3 sends to leaf2); spine3:none takes it away.",
+            help=f"Of {', '.join(MISTAKE_NAMES)}; default: all that these nodes can have. With a fabric, also the "
+            "fault of a switch: spine3:loss=1%, spine3:delay=50us, spine3:rate=100mbit, "
+            "spine3>leaf2:loss=1% (only what spine3 sends to leaf2); spine3:none removes it.",
         ),
     ] = None,
 ) -> None:
-    """Make mistakes of real administrators on some nodes, for 'wulf audit' and 'wulf tune' to find."""
+    """Make mistakes that real administrators make, on some nodes, for 'wulf audit' and 'wulf tune' to find."""
     from wulf.node.lab.fabric_faults import is_fault
     from wulf.node.lab.planted_faults import MISTAKES
     from wulf.node.probe import build
@@ -261,7 +262,7 @@ def plant(
         mistake = MISTAKES[name]
         if name not in usual:
             raise UsageError(
-                f"{name} takes the driver of a real NIC: raise virtual machines, 'wulf lab up --vm'"
+                f"{name} needs the driver of a real NIC: raise virtual machines, 'wulf lab up --vm'"
             )
         nodes = [names[number - 1] for number in mistake.nodes if number <= len(names)]
         for node in nodes:
@@ -274,7 +275,7 @@ def plant(
 
 @app.command()
 def down() -> None:
-    """Take the virtual cluster down; nothing is left behind, also after a crash."""
+    """Take the virtual cluster down; nothing is left behind, even after a crash."""
     from wulf.node import lab
 
     current = lab.remains()

@@ -25,7 +25,7 @@ VerboseOption = Annotated[
     bool,
     typer.Option(
         "--verbose",
-        help="Say on standard error what is done: every command on the nodes, with the time that it took. Also after "
+        help="Log to standard error what is done: every command on the nodes and how long it took. Also accepted after "
         "the verb.",
     ),
 ]
@@ -34,14 +34,14 @@ LogFileOption = Annotated[
     typer.Option(
         "--log-file",
         metavar="FILE",
-        help="Write the same, with the time of day, to the end of a file. Also after the verb.",
+        help="Append the same, with time stamps, to a file. Also accepted after the verb.",
     ),
 ]
 ExplainOption = Annotated[
     bool,
     typer.Option(
         "--explain",
-        help="Print warnings on a terminal with all their cases and what to do about them. Also after the verb.",
+        help="Print warnings in full on a terminal: every case, and what to do about it. Also accepted after the verb.",
     ),
 ]
 

@@ -29,18 +29,18 @@ class Begun:
     """How a run is begun: anew, where another ended, or as a job."""
 
     dry_run: Annotated[
-        bool, Option("Only say what fits into the budget; look at the nodes, start nothing.")
+        bool, Option("Only show what fits into the budget: the nodes are inspected, nothing is started.")
     ] = False
     resume: ResumeField = None
     submit: Annotated[
         str | None,
         Option(
-            "Do it as a batch job of Slurm, and follow that: options for sbatch in one word, such as "
-            "'--nodes=4 --time=00:30:00' ('' for none), or a file, a batch script with {wulf} where the command goes.",
+            "Run as a batch job of Slurm and follow it: options for sbatch as one argument, such as "
+            "'--nodes=4 --time=00:30:00' ('' for none), or a batch script with {wulf} where the command goes.",
             metavar="OPTIONS",
         ),
     ] = None
-    follow: Annotated[str | None, Option("Only follow a job that was submitted before.", metavar="JOB")] = (
+    follow: Annotated[str | None, Option("Only follow a job that was submitted earlier.", metavar="JOB")] = (
         None
     )
 

@@ -22,7 +22,7 @@ def command(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Show the parameters of the MPI library with the values that are in force on this machine where nothing is set.
+    """Show the parameters of the MPI library with the values that apply on this machine when nothing is set.
 
     The library is asked by its tool interface (MPI_T), and UCX by ucx_info where MPICH was built for it. A job takes a
     parameter from its environment: of Open MPI OMPI_MCA_NAME, of the others (MPICH, UCX, PRRTE) the name itself. 'wulf

@@ -34,7 +34,7 @@ ClusterOption = Annotated[str | None, option_of(ClusterField, "cluster")]
 ResumeField = Annotated[
     str | None,
     Option(
-        "Go on with a run that was interrupted, as it was begun; 'latest' is the last one.",
+        "Continue an interrupted run with its original options; 'latest' is the last one.",
         metavar="RUN",
         complete="runs",
     ),

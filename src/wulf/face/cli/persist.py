@@ -43,11 +43,11 @@ def command(
     json: JsonOption = False,
     runs: RunsOption = RUNS,
 ) -> None:
-    """Keep over reboots what 'wulf settings set' or 'wulf tune' has set.
+    """Make what 'wulf settings set' or 'wulf tune' has set survive reboots.
 
-    Writes the node's own kind of files (sysctl.d, systemd .link, NetworkManager, modprobe.d, nftables, a unit for the
-    rest), marked as wulf's; 'wulf rollback' takes them away without a trace. After a reboot 'wulf settings verify'
-    proves that they work.
+    Writes the configuration files that the node uses (sysctl.d, systemd .link, NetworkManager, modprobe.d,
+    nftables, a unit for the rest), marked as wulf's; 'wulf rollback' removes them without a trace. After a reboot
+    'wulf settings verify' proves that they work.
     """
     from wulf.node.fleet import members
     from wulf.node.fleet.clusters import cluster as resolve

@@ -20,7 +20,7 @@ def command(
             help="A run of 'wulf bench hpcc' (DGEMM of each node) or of 'wulf measure --suite host' (fixed work).",
         ),
     ],
-    ranks: Annotated[int, typer.Option(min=1, help="Ranks of all nodes together.")],
+    ranks: Annotated[int, typer.Option(min=1, help="Total number of ranks.")],
     form: Annotated[
         str,
         typer.Option(
@@ -30,15 +30,15 @@ def command(
     ] = "openmpi",
     even: Annotated[
         bool,
-        typer.Option("--even", help="As many on each node as on the others: what it is to be held against."),
+        typer.Option("--even", help="The same number on every node: the placement to compare with."),
     ] = False,
     runs: Annotated[Path, typer.Option(help="Directory that holds the runs.")] = Path("runs"),
 ) -> None:
-    """Say how many ranks each node should get where nodes are not equally fast, as a file that launchers take.
+    """Distribute ranks over nodes that are not equally fast, as a hostfile for launchers.
 
-    Each rank is taken to have the same work. The node that is done last decides; ranks are given so that this is as
-    early as can be. What that would bring were there nothing but computing is said on standard error; what it brings is
-    measured, in turn with the even placement (--even).
+    Each rank is assumed to have the same work. Ranks are distributed so that the last node finishes as early as
+    possible. The gain from computing alone is estimated on standard error; measure the real gain against the even
+    placement (--even).
     """
     from wulf.base.store import find_run, load
     from wulf.compose.speeds import speeds_of

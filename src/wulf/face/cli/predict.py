@@ -29,11 +29,12 @@ class Verified:
     verify: Annotated[
         bool,
         Option(
-            "Launch the program of the trace again, on the nodes of the run, and say whether its time lies in the "
-            "predicted interval: of the only network asked about, which the cluster has now, else as it is."
+            "Launch the traced program again on the nodes of the run, and check whether its time lies in the "
+            "predicted interval: that of the network asked about, if it is only one (the cluster must "
+            "have it now), else that of the network as it is."
         ),
     ] = False
-    launches: Annotated[int, Option("With --verify: so many launches.")] = 6
+    launches: Annotated[int, Option("With --verify: number of launches.")] = 6
     mpi: Annotated[
         str | None,
         Option("With --verify: MPI library of the program: openmpi, mpich, or the path of an mpicc."),
@@ -51,15 +52,15 @@ class Shown:
     timeline: Annotated[
         str,
         Option(
-            "The page draws where the time of the ranks goes on this network, beside that as it is. Default: the "
-            "fastest.",
+            "Network on which the page shows where the ranks' time goes, compared with the network as it is. "
+            "Default: the fastest.",
             metavar="NETWORK",
         ),
     ] = ""
     list_networks: Annotated[
         bool,
         Option(
-            "List the networks that have names, with parameters and sources.",
+            "List the known networks, with parameters and sources.",
             names=("--list", "--list-networks"),
         ),
     ] = False
@@ -79,7 +80,7 @@ def command(
     shown: Shown,
     show: Annotated[  # noqa: ARG001 - answered before
         str | None,
-        instead(_print, "Print the file of a network, to begin one of your own with.", metavar="NETWORK"),
+        instead(_print, "Print the file of a network, as a starting point for your own.", metavar="NETWORK"),
     ] = None,
 ) -> None:
     from wulf.compose import checking

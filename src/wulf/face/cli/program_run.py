@@ -24,7 +24,7 @@ class Against:
     against: Annotated[
         str | None,
         Option(
-            "Another command: measure both in pairs of launches in random order, and say how they differ.",
+            "Another command: measure both in pairs of launches in random order, and show how they differ.",
             metavar="COMMAND",
         ),
     ] = None
@@ -38,7 +38,7 @@ class Against:
 
     def __post_init__(self) -> None:
         if self.against is None and self.margin:
-            raise UsageError("--margin is about --against")
+            raise UsageError("--margin needs --against")
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class Several:
     ranks_per_node: Annotated[
         int,
         Option(
-            "With several --ranks: as few nodes as hold so many ranks each, so that nodes are added with the ranks. "
-            "Default: 0, always all nodes.",
+            "With several --ranks: use as few nodes as hold this many ranks each, so that nodes are added "
+            "with the ranks. Default: 0, always all nodes.",
             least=0,
         ),
     ] = 0
@@ -64,9 +64,9 @@ def command(request: RunRequest, other: Against, several: Several) -> None:
         _scaled(request, other, several)
         return
     if several.ranks_per_node or several.json:
-        raise UsageError("--ranks-per-node and --json are about several --ranks, such as 1,2,4,8")
+        raise UsageError("--ranks-per-node and --json need several --ranks, such as 1,2,4,8")
     if other.html is not None and other.against is None:
-        raise UsageError("--html is about --against, or several --ranks")
+        raise UsageError("--html needs --against or several --ranks")
     if other.against is not None:
         measure_in_turn(work.in_turn(_pair(request, other)), other.html, dry_run=False, json=False)
         return
@@ -82,9 +82,7 @@ def _scaled(request: RunRequest, other: Against, several: Several) -> None:
     from wulf.tools.run import page, scaling
 
     if other.against or request.batch or request.path or len(request.match) > 1:
-        raise UsageError(
-            "several --ranks go without --against, --batch and --run, and with one --match at most"
-        )
+        raise UsageError("several --ranks exclude --against, --batch and --run, and allow one --match")
     assert not isinstance(request.ranks, int)
     wanted = ScalingRequest(
         request.command,

@@ -46,30 +46,30 @@ def command(
     abandon: Annotated[
         bool,
         typer.Option(
-            "--abandon", help="Say what changes that could not be put back have left on which node."
+            "--abandon", help="Show what changes that could not be put back have left behind, by node."
         ),
     ] = False,
     leave_as_is: Annotated[
         bool,
         typer.Option(
-            "--leave-as-is", help="With --abandon: leave that so for good; it is not tried any more."
+            "--leave-as-is", help="With --abandon: leave it like that for good; it is not tried again."
         ),
     ] = False,
     cluster: ClusterOption = None,
     nodes: NodesOption = None,
     confirm_within: ConfirmOption = "60s",
     allow_missing: AllowMissingOption = 0,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Put back, exactly, what confirmed changes have changed: live values and stored files.
+    """Undo confirmed changes exactly: live values and stored files.
 
-    It is a change as any other: journalled, confirmed over a new connection, all nodes or none. On a terminal it shows
-    what is put back, and asks. What was stuck is tried again first. A change that stays stuck ('wulf settings status'
-    shows it) keeps only changes of the same settings from being made; --abandon says what it leaves, and with
-    --leave-as-is gives it up, each node by itself.
+    It is a change like any other: journalled, confirmed over a new connection, all nodes or none. On a terminal it
+    shows what will be put back, and asks first. What was stuck is tried again before anything else. A change that
+    stays stuck ('wulf settings status' shows it) only blocks changes of the same settings; --abandon shows what it
+    has left behind, and with --leave-as-is gives it up, node by node.
 
-    Exit code 3 when --abandon has found something and was not told to leave it.
+    Exit code 3 when --abandon finds something and --leave-as-is is not given.
     """
     from wulf.node.fleet import change, release
     from wulf.node.fleet.clusters import cluster as resolve
@@ -151,7 +151,7 @@ def _check(change_name: str | None, to: str, *, abandon: bool, leave_as_is: bool
     if change_name is not None and change_name != "history" and not _CHANGE.fullmatch(change_name):
         raise UsageError(f"{change_name!r} is not the name of a change, as 'wulf settings status' lists them")
     if leave_as_is and not abandon:
-        raise UsageError("--leave-as-is belongs to --abandon")
+        raise UsageError("--leave-as-is needs --abandon")
     if abandon and to != "original":
         raise UsageError("--abandon puts nothing back, so there is no --to")
 

@@ -49,11 +49,11 @@ def list_runs(
 @app.command("tag")
 def tag_run(
     run: _Run,
-    tags: Annotated[list[str], typer.Argument(metavar="TAG...", help="Words; -TAG after -- takes one away.")],
+    tags: Annotated[list[str], typer.Argument(metavar="TAG...", help="Words; -TAG after -- removes one.")],
     runs: RunsOption = RUNS,
     json: JsonOption = False,
 ) -> None:
-    """Give a run tags, or take some away: 'wulf runs tag RUN good rack1', 'wulf runs tag RUN -- -good'."""
+    """Add tags to a run, or remove them: 'wulf runs tag RUN good rack1', 'wulf runs tag RUN -- -good'."""
     from wulf.base.store.kinds import find_any
     from wulf.base.store.labels import labels, tagged
 
@@ -68,12 +68,12 @@ def note_run(
     run: _Run,
     text: Annotated[
         str | None,
-        typer.Argument(help="What is to be known of it; '' takes the note away. Default: show it."),
+        typer.Argument(help="The note; '' removes it. Default: show it."),
     ] = None,
     runs: RunsOption = RUNS,
     json: JsonOption = False,
 ) -> None:
-    """Write down what is to be known of a run, or show it."""
+    """Attach a note to a run, or show it."""
     from wulf.base.store.kinds import find_any
     from wulf.base.store.labels import labels, noted
 
@@ -87,7 +87,7 @@ def note_run(
 @app.command("rename")
 def rename_run(
     run: _Run,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is called from now on.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The new name.")],
     runs: RunsOption = RUNS,
 ) -> None:
     """Give a run another name."""
@@ -110,7 +110,7 @@ def rename_run(
 def delete_runs(
     names: Annotated[
         list[str],
-        typer.Argument(metavar="RUN...", help="Paths, or whole names.", autocompletion=complete.runs),
+        typer.Argument(metavar="RUN...", help="Paths or full names.", autocompletion=complete.runs),
     ],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     runs: RunsOption = RUNS,
@@ -134,7 +134,7 @@ def archive_run(
     run: _Run,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Where it goes. Default: ./RUN.tar.gz."),
+        typer.Option("-o", "--output", metavar="FILE", help="File to write. Default: ./RUN.tar.gz."),
     ] = None,
     runs: RunsOption = RUNS,
 ) -> None:
@@ -154,17 +154,15 @@ def archive_run(
 @app.command("import")
 def import_run(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="What 'wulf runs archive' has made.")
+        list[Path], typer.Argument(metavar="FILE...", help="Archives made by 'wulf runs archive'.")
     ],
-    name: Annotated[
-        str | None, typer.Option("--as", metavar="NAME", help="What the run is called here.")
-    ] = None,
+    name: Annotated[str | None, typer.Option("--as", metavar="NAME", help="Name of the run here.")] = None,
     runs: RunsOption = RUNS,
 ) -> None:
-    """Take over runs from other machines.
+    """Import runs from other machines.
 
-    An archive that is damaged, or would write anything outside of its run, is refused, and nothing of it stays.
-    Outputs of other benchmarks are another matter: 'wulf measure import'.
+    An archive that is damaged, or would write anything outside of its run, is refused and leaves nothing behind.
+    For outputs of other benchmarks: 'wulf measure import'.
     """
     from wulf.base.store import archive as archives
     from wulf.base.store.runs import checked_name

@@ -41,7 +41,7 @@ def command(
         list[str],
         typer.Argument(
             metavar="KNOB=VALUE...",
-            help="What to set; 'wulf settings list' names all.",
+            help="What to set; 'wulf settings list' shows all knobs.",
             autocompletion=complete.settings,
         ),
     ],
@@ -58,12 +58,11 @@ def command(
 ) -> None:
     """Set values on all nodes, or on none.
 
-    Every node journals the state before, makes the change, and puts it back by itself unless this program reaches
-    it over a new connection in time: a cut cable, a wrong MTU or a dead controller locks nobody out. Where there
-    is one, the effect is proven on the wire (a packet of the whole MTU reaches the neighbour); and the cluster's
-    interface must carry data to a neighbour as it did before. What is set holds
-    until the next boot: 'wulf settings persist' keeps it, 'wulf rollback' takes it back, 'wulf settings status'
-    shows it.
+    Every node journals its state, makes the change, and puts it back by itself unless this program reaches it over
+    a new connection in time: a cut cable, a wrong MTU or a dead controller locks nobody out. Where possible the
+    effect is proven on the wire (a packet of the full MTU reaches the neighbour), and the cluster's interface must
+    carry data to a neighbour as it did before. The setting holds until the next boot: 'wulf settings persist' keeps
+    it, 'wulf rollback' takes it back, 'wulf settings status' shows it.
 
     Exit code 1 when it was refused or put back.
     """

@@ -12,7 +12,7 @@ from wulf.face.cli.options import ClusterOption, say, show_table
 
 def command(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Program. Default: all of them are listed.")
+        str | None, typer.Argument(metavar="[NAME]", help="Program. Default: list all of them.")
     ] = None,
     cluster_name: ClusterOption = None,
     nodes: Annotated[
@@ -21,12 +21,12 @@ def command(
     mpi: Annotated[
         str | None, typer.Option(help="MPI library: the path of an mpicc, 'openmpi' or 'mpich'.")
     ] = None,
-    source: Annotated[bool, typer.Option("--source", help="Print where its source is, and no more.")] = False,
+    source: Annotated[bool, typer.Option("--source", help="Only print where its source is.")] = False,
 ) -> None:
     """Build a program that comes with wulf, put it on the nodes, and print its path there.
 
-    So that it can stand in a command: mpirun -np 2 $(wulf program shipped heat) --steps 1000. Every program checks
-    its own result and ends with an exit code other than 0 when it is wrong; --help of the program shows its options.
+    It can be used in a command: mpirun -np 2 $(wulf program shipped heat) --steps 1000. Every program checks its
+    own result and ends with an exit code other than 0 when it is wrong; --help of the program shows its options.
     """
     from wulf.node.fleet.clusters import cluster as resolve
     from wulf.node.programs import shipping

@@ -28,13 +28,15 @@ _FEWEST_FOLDED = 3
 def command(
     cluster: ClusterOption = None,
     nodes: NodesOption = None,
-    log: Annotated[bool, typer.Option("--log", help="Also the last lines of every guard's log.")] = False,
+    log: Annotated[
+        bool, typer.Option("--log", help="Also show the last lines of every guard's log.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Show what wulf has set on the nodes, by which change, and what differs from the original state.
 
-    Exit code 3 when a node gave no answer that can be read, a change is unfinished, something could not be put
-    back, a confirmed setting does not hold, or a node was missing from a change.
+    Exit code 3 when a node gave no usable answer, a change is unfinished, something could not be put back, a
+    confirmed setting does not hold, or a node was missing from a change.
     """
     from wulf.node.fleet import change
     from wulf.node.fleet.clusters import cluster as resolve

@@ -17,9 +17,7 @@ def command(
     ] = None,
     interface: Annotated[
         list[str] | None,
-        typer.Option(
-            help="An interface that may be changed; again for others. Default: that of the cluster."
-        ),
+        typer.Option(help="An interface that may be changed. May be repeated. Default: that of the cluster."),
     ] = None,
     cluster: ClusterOption = None,
     install: Annotated[
@@ -28,9 +26,9 @@ def command(
 ) -> None:
     """Print sudo's rules for a user who is not root, or the script that installs them on a node.
 
-    They let the user run the guard and nothing else. It grants what the catalogue names, on these interfaces, and
-    writes no file of the user's. An administrator runs the script as root on every node, by way of
-    wulf settings sudoers --install | ssh root@NODE sh -s
+    They let the user run the guard and nothing else. The guard permits what is in the catalogue, on these
+    interfaces, and writes no file that belongs to the user. An administrator runs the script as root on every node:
+    'wulf settings sudoers --install | ssh root@NODE sh -s'.
     """
     from wulf.base.interfaces import by_interface
     from wulf.node.change import sudo

@@ -55,7 +55,7 @@ def _template(tool: Tool) -> Any:
     def show(name: str) -> None:
         sys.stdout.write(tool.part(tool.templates[name]))
 
-    option = instead(show, "Print a file to begin with, with all its keys explained.")
+    option = instead(show, "Print an example file with all its keys explained.")
     return Annotated[Literal[tuple(tool.templates)] | None, option]
 
 

@@ -37,7 +37,7 @@ def command(
     within: Annotated[
         str,
         typer.Option(
-            "--within", help="How long one shape is looked for; then it is 'not found', not 'none'."
+            "--within", help="How long to search for one shape; after that it is 'not found', not 'none'."
         ),
     ] = "10s",
     routes: Annotated[
@@ -45,15 +45,15 @@ def command(
         typer.Option(
             "--routes",
             metavar="K|SHAPE",
-            help="Set routes: a node that is up to K links away is reached over them, any other through the switch. Of "
-            "a SHAPE such as torus:4x2: all its nodes over links, one dimension after the other.",
+            help="Set routes: a node up to K links away is reached over them, any other through the switch. "
+            "With a SHAPE such as torus:4x2, all its nodes are reached over links, one dimension after the other.",
         ),
     ] = None,
     infer: Annotated[
         bool,
         typer.Option(
             "--infer",
-            help="Infer which nodes hang on one switch, by measuring: as 'wulf audit fabric', which has more options.",
+            help="Infer which nodes share a switch, by measuring: like 'wulf audit fabric', which has more options.",
         ),
     ] = False,
     dry_run: Annotated[
@@ -65,17 +65,17 @@ def command(
     confirm_within: ConfirmOption = "60s",
     json: JsonOption = False,
 ) -> None:
-    """Show the direct links of the cluster file ([cluster] links), and which shapes are there with ranks on which node.
+    """Show the direct links in the cluster file ([cluster] links) and the shapes they form, by ranks.
 
-    Of rings, meshes, tori (periodic meshes) and hypercubes the largest are shown. Ranks are numbered as MPI_Cart_create
+    The largest rings, meshes, tori (periodic meshes) and hypercubes are shown. Ranks are numbered as MPI_Cart_create
     does. Exit code 3 when the shape of --embed was not found.
 
     --routes changes the nodes as 'wulf settings set' does: journalled, proven (each target is reached over its
-    cable, data still pass), confirmed over a new connection, or put back; 'wulf rollback' takes it away, and so
-    does a reboot. Each node gets a host route to the address of each node within K links, over the next node on
-    the way, with its own usual address as the source: programs need no other addresses. Nodes on the way send
-    packets on that come in over their cables (net.ipv4.conf.INTERFACE.forwarding, of these interfaces alone).
-    Packets come back on the way they went.
+    cable, and data still get through), confirmed over a new connection, or put back; 'wulf rollback' or a reboot
+    removes the routes. Each node gets a host route to each node within K links, via the next node on the way, with
+    its own usual address as the source: programs need no other addresses. Nodes on the way forward packets that
+    come in over their cables (net.ipv4.conf.INTERFACE.forwarding, of these interfaces alone). Packets return on the
+    way they came.
 
     Exit code 1 when a change of routes was refused or put back.
     """

@@ -29,10 +29,10 @@ class _Verbs(TyperGroup):
 
 app = typer.Typer(
     cls=_Verbs,
-    help="Record what every rank of a program does with MPI, and say what that was.\n\n"
+    help="Record what every rank of a program does with MPI, and summarise it.\n\n"
     "'wulf program trace [-o FILE] -- mpirun -np 8 ./app' is short for 'wulf program trace record'. The program "
-    "stays as it is: a library is loaded before its MPI library. 'wulf program predict FILE' says what it would take "
-    "on other networks.",
+    "is not changed: a library is loaded before its MPI library. 'wulf program predict FILE' predicts its run time on "
+    "other networks.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -69,7 +69,7 @@ def record(request: TraceRequest, json: JsonOption = False) -> None:
 @app.command()
 @flat
 def show(trace: FileArgument, shown: Shown) -> None:
-    """Say what a trace holds: time in MPI by call, ranks, sizes of messages, who sends to whom, what was when."""
+    """Show what is in a trace: time in MPI by call, ranks, sizes of messages, who sends to whom, a timeline."""
     from wulf.base.trace.reader import read_verified
     from wulf.base.trace.summary import summary
     from wulf.tools.trace import page as report
@@ -83,15 +83,13 @@ def pattern(
     trace: FileArgument,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "-o", "--output", metavar="FILE", help="Where the pattern goes. Default: it is printed."
-        ),
+        typer.Option("-o", "--output", metavar="FILE", help="File for the pattern. Default: print it."),
     ] = None,
 ) -> None:
-    """Sum up a trace as a pattern, for 'wulf program emulate' and 'predict': who sends how much to whom each iteration.
+    """Summarise a trace as a pattern for 'wulf program emulate' and 'predict': who sends whom how much in an iteration.
 
-    All iterations are alike in it: the order of calls and what waits for what are not there, so that it is a load of
-    the same kind, to be changed and scaled, and no replay.
+    All its iterations are alike: the order of calls and the dependences between them are not kept. It is a load of
+    the same kind, which can be changed and scaled, but not a replay.
     """
     from wulf.base.pattern.summarised import pattern_text
     from wulf.base.store import write_atomically
@@ -112,23 +110,23 @@ def import_(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="Of GOAL one file; of SMPI those of the ranks, or their list as 'smpirun -replay' takes it.",
+            help="GOAL: one file; SMPI: the files of the ranks, or the list of them that 'smpirun -replay' takes.",
         ),
     ],
     from_: Annotated[
         Literal["goal", "smpi"], typer.Option("--from", help="Format: GOAL, or SMPI's time-independent text.")
     ],
     output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FILE", help="Where the trace goes.")
+        Path, typer.Option("-o", "--output", metavar="FILE", help="File for the trace.")
     ] = Path("app.wtrace"),
     speed: Annotated[
-        float, typer.Option(min=1.0, help="Of SMPI: operations that a host computes in a second.")
+        float, typer.Option(min=1.0, help="SMPI: operations that a host computes in a second.")
     ] = 1e9,
 ) -> None:
-    """Make a trace of what other simulators replay.
+    """Convert a trace of another simulator.
 
-    It says nothing of how long the program ran: a prediction is then the model's alone. What cannot be followed (other
-    communicators, a second CPU of a rank) is refused by file and line.
+    Such traces do not say how long the program ran: a prediction is then the model's alone. What cannot be followed
+    (other communicators, a second CPU of a rank) is refused with file and line.
     """
     from wulf.base.trace.summary import summary
     from wulf.page.terminal import print_page
@@ -146,7 +144,7 @@ def export(
         Literal["goal", "smpi"], typer.Option(help="Format: GOAL, or SMPI's time-independent text.")
     ],
     directory: Annotated[
-        Path, typer.Option("-o", "--output", metavar="DIRECTORY", help="Where the files go.")
+        Path, typer.Option("-o", "--output", metavar="DIRECTORY", help="Directory for the files.")
     ],
 ) -> None:
     """Write a trace for other simulators."""

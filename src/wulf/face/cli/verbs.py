@@ -43,7 +43,7 @@ _WRITTEN: Mapping[str, Mapping[str, Verb]] = {
         ),
         "init": _verb(
             "init",
-            "Write cluster.toml after looking at the nodes: interface, addresses, who does not answer.",
+            "Inspect the nodes and write cluster.toml: interface, addresses, nodes that do not answer.",
         ),
     },
     "Look": {
@@ -52,28 +52,27 @@ _WRITTEN: Mapping[str, Mapping[str, Verb]] = {
             "Check every node's settings, services and drivers, and that the nodes are alike.",
             within={
                 "facts": _verb(
-                    "facts", "Show how every node is made and set; nodes that agree share a line."
+                    "facts", "Show the hardware and settings of every node; nodes that agree share a line."
                 ),
                 "topology": _verb(
                     "topology",
-                    "Show the direct links of the cluster file ([cluster] links), and which shapes are there with "
-                    "ranks on which node.",
+                    "Show the direct links in the cluster file ([cluster] links) and the shapes they form, by ranks.",
                 ),
             },
         ),
         "diagnose": _verb(
             "diagnose",
-            "Say which node, link or group of nodes is slow, or that all are alike.",
+            "Find the node, link or group of nodes that is slow, or show that all are alike.",
             within={
                 "drain": _verb(
                     "drain",
-                    "Take the nodes out of Slurm's service that a run of all pairs shows to be slow, with the reason.",
+                    "Drain the nodes in Slurm that a run of all pairs shows to be slow, with the reason.",
                 )
             },
         ),
         "watch": _verb(
             "watch",
-            "Measure and audit again and again, on idle nodes, and say what has changed and what changed with it.",
+            "Measure and audit idle nodes regularly, and show what has changed and what else changed at that time.",
         ),
     },
     "Measure": {
@@ -89,21 +88,23 @@ _WRITTEN: Mapping[str, Mapping[str, Verb]] = {
         ),
         "compare": _verb(
             "compare",
-            "Show the shift of every size with its interval, and a verdict.",
+            "Compare runs: the change at every size with its interval, and a verdict.",
             within={
-                "libraries": _verb("mpi", "Compare MPI libraries: measured in turn, size by size.", "compare")
+                "libraries": _verb(
+                    "mpi", "Compare MPI libraries in alternating launches, size by size.", "compare"
+                )
             },
         ),
     },
     "Change": {
-        "mend": _verb("mend", "Set right what is wrong whatever the cluster is for."),
+        "mend": _verb("mend", "Fix settings that are wrong whatever the cluster is used for."),
         "tune": _verb(
             "tune",
             "Find the settings that help, by experiment, and set them.",
             within={
                 "all": _verb(
                     "run",
-                    "Do everything: audit, measure, mend, tune, confirm, measure again, report what all of it brought.",
+                    "Do everything: audit, measure, mend, tune, confirm, measure again, and report the total effect.",
                 ),
                 "collectives": _verb(
                     "mpi", "Find the best algorithms for an MPI library's collectives.", "tune"
@@ -113,7 +114,7 @@ _WRITTEN: Mapping[str, Mapping[str, Verb]] = {
         ),
         "settings": _verb(
             "",
-            "Set, keep, prove and export settings, and look them up in the catalogue.",
+            "Set, persist, verify and export settings, and look them up in the catalogue.",
             within={
                 "set": _verb("set_values", "Set values on all nodes, or on none."),
                 "status": _verb(
@@ -121,11 +122,12 @@ _WRITTEN: Mapping[str, Mapping[str, Verb]] = {
                     "Show what wulf has set on the nodes, by which change, and what differs from the original state.",
                 ),
                 "persist": _verb(
-                    "persist", "Keep over reboots what 'wulf settings set' or 'wulf tune' has set."
+                    "persist", "Make what 'wulf settings set' or 'wulf tune' has set survive reboots."
                 ),
                 "verify": _verb(
                     "verify",
-                    "Prove that what was confirmed holds: the live values, the files that keep them, and the figures.",
+                    "Verify that what was confirmed still holds: the live values, the files that keep "
+                    "them, and the figures.",
                 ),
                 "export": _verb(
                     "export",
@@ -133,16 +135,16 @@ _WRITTEN: Mapping[str, Mapping[str, Verb]] = {
                 ),
                 "sudoers": _verb(
                     "sudoers",
-                    "Print what lets a user who is not root change settings through sudo.",
+                    "Print the sudo rules with which a user who is not root can change settings.",
                 ),
-                "list": _verb("knob", "List the settings that are known.", "list"),
-                "show": _verb("knob", "Show all that is known of a setting.", "show"),
+                "list": _verb("knob", "List the known settings.", "list"),
+                "show": _verb("knob", "Show everything known about a setting.", "show"),
                 "get": _verb("knob", "Show values of settings on the nodes.", "get"),
             },
         ),
         "rollback": _verb(
             "rollback",
-            "Put back, exactly, what confirmed changes have changed: live values and stored files.",
+            "Undo confirmed changes exactly: live values and stored files.",
         ),
     },
     "Programs": {
@@ -152,23 +154,22 @@ _WRITTEN: Mapping[str, Mapping[str, Verb]] = {
             within={
                 "run": _verb(
                     "program_run",
-                    "Measure a command: its run time, numbers that it prints, and what it takes of the node.",
+                    "Measure a command: its run time, numbers in its output, and the resources that it uses.",
                 ),
                 "trace": _verb(
-                    "trace", "Record what every rank of a program does with MPI, and say what that was."
+                    "trace", "Record what every rank of a program does with MPI, and summarise it."
                 ),
                 "emulate": _verb(
                     "emulate",
-                    "Perform a pattern of messages and computing on the cluster, and say how long it takes.",
+                    "Run a pattern of messages and computing on the cluster, and measure how long it takes.",
                 ),
                 "predict": _verb(
                     "predict",
-                    "Say what a traced program would take on other networks, and whether that is worth anything.",
+                    "Predict the run time of a traced program on other networks, and whether one is worth having.",
                 ),
                 "place": _verb(
                     "place",
-                    "Say how many ranks each node should get where nodes are not equally fast, as a file that "
-                    "launchers take.",
+                    "Distribute ranks over nodes that are not equally fast, as a hostfile for launchers.",
                 ),
                 "shipped": _verb(
                     "shipped",
@@ -182,7 +183,7 @@ _WRITTEN: Mapping[str, Mapping[str, Verb]] = {
             within={
                 "hpl": _verb(
                     "hpl",
-                    "Run High-Performance Linpack with the setting that is quickest here, as large as time and memory "
+                    "Run High-Performance Linpack with the fastest settings found here, as large as time and memory "
                     "allow.",
                 ),
                 "hpcc": _verb(
@@ -201,7 +202,7 @@ _WRITTEN: Mapping[str, Mapping[str, Verb]] = {
         "runs": _verb("runs", "List, label, rename, delete and move runs, of all kinds."),
         "config": _verb(
             "config",
-            "Show the defaults of options, and where each is from: environment, your file, the site's file.",
+            "Show the defaults of options, and where each comes from: environment, your file, the site's file.",
             within={
                 "schema": _verb(
                     "schema",

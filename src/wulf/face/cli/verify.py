@@ -39,11 +39,11 @@ def command(
     json: JsonOption = False,
     runs: RunsOption = RUNS,
 ) -> None:
-    """Prove that what was confirmed holds: the live values, the files that keep them, and the figures.
+    """Verify that what was confirmed still holds: the live values, the files that keep them, and the figures.
 
-    With the name of a tuning run (or 'latest'), its objective is measured again and compared with the figures of its
-    confirmation. To be run after a reboot. Exit code 3 when something does not hold, a node gives no answer that can
-    be read, or figures scatter so much that a loss of 25 % would go unseen.
+    With the name of a tuning run (or 'latest'), its objective is measured again and compared with the figures of
+    its confirmation. Run it after a reboot. Exit code 3 when something does not hold, a node gives no usable
+    answer, or figures scatter so much that a loss of 25 % would go unseen.
     """
     from wulf.face.cli.verification import Verification
     from wulf.node.fleet import change, persist

@@ -40,7 +40,7 @@ EVERY = "1d"
 _COMMAND_PATIENCE_S = 300.0
 
 app = typer.Typer(
-    help="Measure and audit again and again, on idle nodes, and say what has changed and what changed with it.",
+    help="Measure and audit idle nodes regularly, and show what has changed and what else changed at that time.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -67,8 +67,8 @@ MpiOption = Annotated[str | None, typer.Option(help="MPI library: openmpi, mpich
 SchedulerOption = Annotated[
     str,
     typer.Option(
-        help="Who says which nodes are idle: slurm (a job of low priority has them meanwhile), none (what runs on "
-        "them), or auto: slurm where it has these nodes.",
+        help="How idle nodes are found: slurm (a job of low priority holds them meanwhile), none (by what runs on "
+        "them), or auto: slurm where it manages these nodes.",
         autocompletion=complete.one_of(("auto", "slurm", "none")),
     ),
 ]
@@ -85,7 +85,7 @@ MetricsOption = Annotated[
     ),
 ]
 JunitOption = Annotated[
-    Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML to this file too.")
+    Path | None, typer.Option("--junit", metavar="FILE", help="Also write JUnit XML to this file.")
 ]
 PageOption = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page to this file.")]
 OnAlarmOption = Annotated[
@@ -93,7 +93,7 @@ OnAlarmOption = Annotated[
     typer.Option(
         "--on-alarm",
         metavar="COMMAND",
-        help="Run this with a shell when there is a new alarm; it gets what --json prints on its standard input.",
+        help="Shell command to run on a new alarm; it gets the output of --json on its standard input.",
     ),
 ]
 
@@ -134,7 +134,7 @@ def install(
         str | None,
         typer.Option(
             "--with",
-            help="systemd (a timer, of the system for root, else of the user) or cron. Default: what is here.",
+            help="systemd (a system timer for root, else a user timer) or cron. Default: whichever runs here.",
             autocompletion=complete.one_of(("systemd", "cron")),
         ),
     ] = None,
@@ -148,10 +148,10 @@ def install(
     watches: WatchesOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be written.")] = False,
 ) -> None:
-    """Let 'wulf watch run' start by itself: a timer of systemd where that runs, else a line of the crontab.
+    """Start 'wulf watch run' automatically: by a systemd timer where systemd runs, else by a line of the crontab.
 
-    What is written is shown before; 'wulf watch remove' takes exactly that away again. Without --window a run starts at
-    02:30 each day. With it, nodes that are busy are looked at again every ten minutes until it is over.
+    Shows what it will write before it does; 'wulf watch remove' removes exactly that. Without --window a run starts
+    at 02:30 each day. With it, busy nodes are checked again every ten minutes until the window closes.
     """
     from wulf.page.words import count
     from wulf.tools.watch import installing
@@ -211,7 +211,7 @@ def install(
     next_run = installing.next_run(wanted)
     sys.stdout.write(f"installed{f', runs next: {next_run}' if next_run else ''}\n")
     if wanted.how == "cron" and not installing.cron_runs():
-        note("no cron daemon runs here: nothing starts before one does")
+        note("no cron daemon is running: nothing will start until one does")
     if wanted.how == "systemd" and wanted.user and not installing.lingers():
         note(
             "this user's timers run only while the user is logged in: 'loginctl enable-linger' lets them run always"
@@ -232,7 +232,9 @@ def run(
     junit: JunitOption = None,
     page: PageOption = None,
     on_alarm: OnAlarmOption = "",
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing unless there is a new alarm.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Print nothing unless there is a new alarm.")
+    ] = False,
     json: JsonOption = False,
     watches: WatchesOption = None,
     at: Annotated[
@@ -242,12 +244,13 @@ def run(
         ),
     ] = None,
 ) -> None:
-    """Look who is idle, audit and measure these nodes for a short time, and say what has changed.
+    """Find the idle nodes, audit and briefly measure them, and show what has changed.
 
-    A node that is busy is left out, and the history has why. With fewer than two idle nodes nothing is measured; that
-    is no error. Pairs of nodes take turns, so that all are measured in time; a few are in every run.
+    A busy node is left out, and the history records why. With fewer than two idle nodes nothing is measured, which
+    is not an error. Pairs of nodes take turns, so that all are measured in the course of time; a few are in every
+    run.
 
-    Exit code 3 when there is a new alarm; 'wulf watch show' has all that are open.
+    Exit code 3 when there is a new alarm; 'wulf watch show' lists all open ones.
     """
     from wulf.base.store.history import History
     from wulf.node.fleet import allocation
@@ -286,10 +289,10 @@ def show(
     metrics: MetricsOption = None,
     watches: WatchesOption = None,
 ) -> None:
-    """Show what has changed, with what else changed then; what would be found; and what was measured and skipped.
+    """Show what has changed and what else changed then, what would be found, what was measured and what skipped.
 
-    Exit code 3 when an alarm is open, or when it cannot be told that nothing has changed: too few runs, none that has
-    measured lately, or runs that differ so much that what matters would not be found.
+    Exit code 3 when an alarm is open, or when it cannot tell whether anything has changed: too few runs, no recent
+    measurement, or runs that scatter so much that a change that matters would go unseen.
     """
     from wulf.base.store.history import History
     from wulf.tools.watch import environment, judging
@@ -310,14 +313,14 @@ def accept(
     alarms: Annotated[
         list[int] | None, typer.Argument(metavar="ALARM...", help="Numbers of alarms.", show_default=False)
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="All that are open.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="All open alarms.")] = False,
     said: Annotated[str, typer.Option("--note", metavar="TEXT", help="Why: kept with the alarm.")] = "",
     name: OneOption = None,
     watches: WatchesOption = None,
 ) -> None:
-    """Take what has changed for what is usual from now on: the alarm is closed.
+    """Accept a change as the new normal: its alarm is closed.
 
-    An alarm that nobody accepts is closed when the level returns, or after 30 days.
+    An alarm that nobody accepts is closed when the old level returns, or after 30 days.
     """
     from wulf.base.store.history import History
     from wulf.page.words import count
@@ -342,12 +345,12 @@ def accept(
 def remove(
     name: OneOption = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Also what was changed by hand since it was installed.")
+        bool, typer.Option("--force", help="Also remove what was changed by hand since it was installed.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be taken away.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be removed.")] = False,
     watches: WatchesOption = None,
 ) -> None:
-    """Take away exactly what 'wulf watch install' has written. The history stays."""
+    """Remove exactly what 'wulf watch install' has written. The history is kept."""
     from wulf.base.store.history import NAME as HISTORY
     from wulf.tools.watch import environment, installing
 
@@ -357,15 +360,15 @@ def remove(
         raise UsageError(f"watch {directory.name} is not installed")
     taken = [*written.files, *(f"crontab: {line}" for line in written.lines)]
     if dry_run:
-        sys.stdout.write("".join(f"would be taken away: {printable(what, 4000)}\n" for what in taken))
+        sys.stdout.write("".join(f"would be removed: {printable(what, 4000)}\n" for what in taken))
         edited = installing.changed_since(written)
-        sys.stdout.write("".join(f"changed since, takes --force: {what}\n" for what in edited))
-        sys.stdout.write("nothing was taken away (--dry-run)\n")
+        sys.stdout.write("".join(f"changed since, needs --force: {what}\n" for what in edited))
+        sys.stdout.write("nothing was removed (--dry-run)\n")
         return
     installing.remove(directory, force=force)
     sys.stdout.write("".join(f"taken away: {printable(what, 4000)}\n" for what in taken))
     if (directory / HISTORY).is_file():
-        sys.stdout.write(f"the history stays: {directory / HISTORY}\n")
+        sys.stdout.write(f"the history is kept: {directory / HISTORY}\n")
 
 
 def _where(
@@ -378,7 +381,7 @@ def _where(
     config = resolve(cluster_name)
     chosen = config.select(nodes)
     if len(chosen) < 2 and config.transport != "local":
-        raise UsageError(f"a watch measures between nodes, and {fold(chosen)} is only one: name two at least")
+        raise UsageError(f"a watch measures between nodes, and {fold(chosen)} is only one: name at least two")
     return config, chosen, environment.directory(watches or environment.home(), name or config.name)
 
 
@@ -418,7 +421,7 @@ def _tell(command: str, report: WatchReport) -> None:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        note(f"--on-alarm: not over after {_COMMAND_PATIENCE_S:.0f} s, and ended")
+        note(f"--on-alarm: stopped, as it had not ended after {_COMMAND_PATIENCE_S:.0f} s, and ended")
         return
     if done.returncode != 0:
         note(f"--on-alarm: ended with exit code {done.returncode}")

@@ -31,29 +31,29 @@ NodesField = Annotated[str | None, Option("Only these nodes of the cluster, such
 LookField = Annotated[
     Path | str | None,
     Option(
-        "Read a look saved with 'wulf audit facts --save' instead of looking.",
+        "Read facts saved with 'wulf audit facts --save' instead of asking the nodes.",
         names=("--from",),
         metavar="FILE",
     ),
 ]
 ProfileField = Annotated[
-    Profile, Option("What the cluster is to be good at: latency, throughput or hpc (both).")
+    Profile, Option("What the cluster is optimised for: latency, throughput or hpc (both).")
 ]
 MpiField = Annotated[str | None, Option("MPI library: openmpi, mpich, or the path of an mpicc.")]
 SeedField = Annotated[int | None, Option("Seed of all random orders. Default: a new one, stored.", least=0)]
 PrecisionField = Annotated[
-    float, Option("Launches are added until the 95 % interval is ± this wide.", unit=SHARE)
+    float, Option("Launches are added until the 95 % interval is within ± this.", unit=SHARE)
 ]
 LaunchesField = Annotated[
     int | None,
     Option(
-        "Exactly so many launches, however precise they are; an interval takes 6.",
+        "Exactly this many launches, however precise they are; an interval needs 6.",
         names=("--launches", "--repeat"),
         least=1,
     ),
 ]
 MarginField = Annotated[float, Option("Differences smaller than this do not matter.", unit=SHARE)]
-TakeOverField = Annotated[bool, Option("Set it although TuneD, NetworkManager … on the node sets it, too.")]
+TakeOverField = Annotated[bool, Option("Set it even if TuneD, NetworkManager … manages it on the node.")]
 RelaxField = Annotated[
     bool,
     Option(
@@ -64,31 +64,32 @@ RelaxField = Annotated[
 AllowMissingField = Annotated[
     int,
     Option(
-        "Go on without up to N nodes that do not answer at all; they are refused until they are as the others.",
+        "Proceed without up to N nodes that do not answer at all; they are refused later until they have "
+        "the same settings as the others.",
         metavar="N",
     ),
 ]
 CommandRanksField = Annotated[
     int,
     Option(
-        "The command is an MPI program: start so many ranks of it, spread over the nodes of the cluster, as its MPI "
-        "library and network want it. Default: 0, the command starts its own.",
+        "The command is an MPI program: start this many ranks of it, spread over the nodes of the cluster, with its "
+        "MPI library's launcher. Default: 0, the command starts its ranks itself.",
         least=0,
     ),
 ]
 MatchField = Annotated[
     Sequence[str],
     Option(
-        "Also a number in its output: a regular expression with one group around it; the last match counts. "
-        "May be repeated.",
+        "Also measure a number in its output: a regular expression with one group around the number; the "
+        "last match counts. May be repeated.",
         metavar="REGEX",
     ),
 ]
 NamesField = Annotated[
     Sequence[str],
     Option(
-        "What the number of a --match is, in their order: 'performance [GFLOPS] higher' is its name, unit, "
-        "and that more is better. Default: 'result', lower is better.",
+        "Names the number of each --match, in the same order: 'performance [GFLOPS] higher' gives its name, "
+        "its unit, and that higher is better. Default: 'result', lower is better.",
         names=("--as",),
         metavar="NAME",
     ),

@@ -28,26 +28,24 @@ NetworksField = Annotated[
 ]
 RanksPerNodeField = Annotated[
     int,
-    Option(
-        "Put so many ranks on each node, in blocks. Default: 0, as the trace says that they were.", least=0
-    ),
+    Option("Put this many ranks on each node, in blocks. Default: 0, as in the trace.", least=0),
 ]
 RulesField = Annotated[
     Path | str | None,
     Option(
-        "The MPI library's algorithms of collectives, a line each: COLLECTIVE FROM_RANKS FROM_BYTES ALGORITHM "
+        "The MPI library's algorithms for collectives, one per line: COLLECTIVE FROM_RANKS FROM_BYTES ALGORITHM "
         "[SEGMENT_BYTES].",
         metavar="FILE",
     ),
 ]
-SamplesField = Annotated[int, Option("Samples behind the intervals.", least=20)]
+SamplesField = Annotated[int, Option("Number of samples for the intervals.", least=20)]
 SeedField = Annotated[int, Option("Seed of these samples.", least=0)]
 SlurmField = Annotated[
     str | None,
     Option(
-        "Replay in pieces, as a job array of Slurm, and follow that: options for sbatch in one word, such as "
-        "'--time=00:10:00 --mem=8G', or '' for none. What comes out is the same; after a failed task, or Ctrl-C, the "
-        "same command does only what is missing. --runs must be a directory that all nodes see.",
+        "Split the replay into a job array of Slurm and follow it: options for sbatch as one argument, such as "
+        "'--time=00:10:00 --mem=8G', or '' for none. The result is the same; after a failed task or Ctrl-C, the same "
+        "command does only what is missing. --runs must be a directory that all nodes share.",
         metavar="OPTIONS",
     ),
 ]

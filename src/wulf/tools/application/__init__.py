@@ -4,7 +4,7 @@ from wulf.base.tool import Tool
 
 TOOL = Tool(
     verb="program characterise",
-    summary="Say of which class programs are: what they do with MPI, and what settings bring them.",
+    summary="Classify programs: what they do with MPI, and what they gain from settings.",
     request="request:CharacteriseRequest",
     work="work:characterise",
     record="work:Characters",

@@ -13,13 +13,13 @@ from wulf.node.fleet.fields import MarginField, RelaxField, SeedField, TakeOverF
 
 @dataclass(frozen=True)
 class CharacteriseRequest:
-    """Say of which class programs are: what they do with MPI, and what settings bring them.
+    """Classify programs: what they do with MPI, and what they gain from settings.
 
-    Each program is launched once more, with a library before its MPI library that counts its calls, messages and the
-    time in them (not its run time's measurement; the profile is kept with the run). That tells how much a better
-    network could bring it at most. With settings it is then measured what they do bring: launches with and without take
-    turns, and everything is put back. Both are kept with the run (profile.json, gains.json): the same words go on after
-    Ctrl-C, and without these files it is measured again.
+    Each program is launched once more, with a library before its MPI library that counts its calls, messages and
+    the time in them (the run time is not measured in this launch). This shows how much a better network could gain
+    at most. With settings, their actual gain is measured: launches with and without them alternate, and everything
+    is put back. Both results are kept with the run (profile.json, gains.json): the same command goes on after
+    Ctrl-C; without these files everything is measured again.
     """
 
     programs: Annotated[
@@ -29,22 +29,22 @@ class CharacteriseRequest:
     settings: Annotated[
         Sequence[str],
         Option(
-            "Measure what this brings each program, against the original settings in turn. May be repeated.",
+            "Measure what each program gains from this, alternating with the original settings. May be repeated.",
             names=("--setting",),
             metavar="KNOB=VALUE,…",
         ),
     ] = ()
     tuned: Annotated[
         Path | str | None,
-        Option("The same with each setting that this run of 'wulf tune' has kept.", metavar="RUN"),
+        Option("The same for each setting that this run of 'wulf tune' has kept.", metavar="RUN"),
     ] = None
     mpi: Annotated[
         str | None, Option("MPI library of the programs: openmpi, mpich, or the path of an mpicc.")
     ] = None
-    launches: Annotated[int, Option("Pairs of launches of a program and a setting.")] = 12
+    launches: Annotated[int, Option("Pairs of launches for each program and setting.")] = 12
     budget_s: Annotated[
         float,
-        Option("For a program and a setting: time after which no pair of launches is begun.", unit=SECONDS),
+        Option("Time for each program and setting, after which no pair of launches is begun.", unit=SECONDS),
     ] = 600.0
     margin: MarginField = 0.02
     seed: SeedField = None

@@ -4,7 +4,7 @@ from wulf.base.tool import Tool
 
 TOOL = Tool(
     verb="bench blas",
-    summary="Say which BLAS library is fastest, by products of matrices (DGEMM), with its interval.",
+    summary="Find the fastest BLAS library by products of matrices (DGEMM), with intervals.",
     request="request:BlasRequest",
     work="work:compare",
     record="work:BlasComparison",

@@ -13,9 +13,9 @@ from wulf.node.fleet.fields import ClusterField, MarginField, NodesField, SeedFi
 
 @dataclass(frozen=True)
 class BlasRequest:
-    """Say which BLAS library is fastest, by products of matrices (DGEMM), with its interval.
+    """Find the fastest BLAS library by products of matrices (DGEMM), with intervals.
 
-    Libraries are found on the nodes and loaded from where they are: the system's default stays what it is. All get
+    Libraries are found on the nodes and loaded from where they are: the system's default is not changed. All get
     the same number of threads; every product is checked. In each round every library has a launch, in random order;
     the fastest is compared with each of the others round by round.
     """
@@ -26,20 +26,20 @@ class BlasRequest:
     libraries: Annotated[
         Sequence[str] | None,
         Option(
-            "Which libraries: all that are found, or these, by their paths. Default: all.",
+            "Libraries: 'all' that are found, or some by their paths. Default: all.",
             metavar="all|PATH,…",
             separator=",",
         ),
     ] = None
     threads: Annotated[
         int | None,
-        Option("Threads for every library. Default: as the node with the fewest CPUs has CPUs.", least=1),
+        Option("Threads for every library. Default: the number of CPUs of the smallest node.", least=1),
     ] = None
     size: Annotated[int, Option("Rows and columns of the matrices.", least=64, most=20000)] = 1000
     rounds: Annotated[
         int | None,
         Option(
-            "Launches of each library. Default: what a proof needs.",
+            "Launches of each library. Default: as many as a proof needs.",
             names=("--launches", "--rounds"),
             least=1,
         ),

@@ -28,7 +28,7 @@ OpsField = Annotated[
 SizesField = Annotated[Sequence[int], Option("Message sizes.", unit=BYTES, separator=",")]
 PairsField = Annotated[str, Option("all, ring, or pairs such as n1:n2,n3:n4.", complete=("all", "ring"))]
 #: Pairs of launches: enough to find 5 % where launches scatter by 3 % (bench compare-power).
-LaunchesField = Annotated[int, Option("Pairs of launches at most.")]
+LaunchesField = Annotated[int, Option("Maximum number of pairs of launches.")]
 BudgetField = Annotated[float, Option("Time after which no pair of launches is begun.", unit=SECONDS)]
 LAUNCHES, BUDGET_S = 20, 600.0
 
@@ -47,7 +47,7 @@ class InTurnRequest:
     command: Annotated[
         str,
         Option(
-            "The run time of this command on the first node; with --ops, these operations, too.",
+            "Measure the run time of this command on the first node; with --ops, also these operations.",
             metavar="COMMAND",
         ),
     ] = ""
@@ -75,7 +75,7 @@ class InTurnRequest:
 
 @dataclass(frozen=True)
 class LibrariesRequest:
-    """Measure two MPI libraries on the same nodes, launches in turn, and show every ratio with its interval.
+    """Measure two MPI libraries on the same nodes in alternating launches, and show every ratio with its interval.
 
     Operations between two nodes are measured between the pairs, collectives among all nodes. The first library is the
     base. 'wulf compare --interleaved mpi=…,KNOB=VALUE mpi=…' does the same with settings.

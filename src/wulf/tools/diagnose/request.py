@@ -38,7 +38,8 @@ WORSE = Unit("", fail_if, lambda share: f"worse > {100 * share:g}%", 0, 1, "a sh
 _MustSeeField = Annotated[
     Sequence[float],
     Option(
-        "Slower nodes that have to be seen, at large and at small messages: else it cannot tell.",
+        "How much slower a node must be to be found for certain, at large and at small messages; if that "
+        "takes more, the verdict is 'cannot tell'.",
         unit=SHARE,
         separator=",",
     ),
@@ -47,23 +48,23 @@ _MustSeeField = Annotated[
 
 @dataclass(frozen=True)
 class DiagnoseRequest:
-    """Say which node, link or group of nodes is slow, or that all are alike.
+    """Find the node, link or group of nodes that is slow, or show that all are alike.
 
-    Without a run all pairs are measured, at a small and a large size, pairs without a common node at the same time.
-    A node is suspected that is slow with everybody, a link that is slower than both its nodes explain, a group that is
-    slow with all others and quick among itself: something is between it and them. Of a cluster where all are alike
-    something is suspected in one case of a hundred. Who is suspected is measured once more, alone, in half of the
-    budget at most, and named only if it is slow then, too.
+    Without a run, all pairs are measured at a small and a large size, pairs without a common node at the same time.
+    A node is suspected when it is slow with all others, a link when it is slower than its two nodes explain, a
+    group when it is slow with all others but fast within itself: something between it and them is slow. Where all
+    nodes are alike, something is suspected in one case out of a hundred. Suspects are measured once more, alone, in
+    at most half of the budget, and are named only if they are slow again.
 
-    Beside this it says which known causes the figures look like, each with its evidence and the next step: MTU, delayed
+    It also names the known causes that the figures point to, each with its evidence and the next step: MTU, delayed
     acknowledgements, interrupt moderation, packet filters, duplex, links below their speed, losses, socket buffers,
     power states, busy nodes.
 
-    It says how slow a node has to be to be named in nine cases of ten. Where that is worse than --must-see (25 % at
-    large, 50 % at small messages), it cannot tell.
+    It says how much slower a node must be to be found in nine cases out of ten. Where that is more than --must-see
+    (25 % for large, 50 % for small messages), the verdict is "cannot tell".
 
-    Exit code 3 when something is suspected, worse than the baseline, could not be measured again, or cannot be told;
-    so it can stand in a prolog or an acceptance test.
+    Exit code 3 when something is suspected, is worse than the baseline or could not be measured again, or when it
+    cannot tell: it can be used in a prolog or an acceptance test.
     """
 
     run: Annotated[
@@ -83,7 +84,7 @@ class DiagnoseRequest:
     margin: Annotated[
         float | None,
         Option(
-            f"When it counts as worse than the baseline. Default: {WORSE.spell(MARGIN)!r}.",
+            f"Condition under which a run counts as worse than the baseline. Default: {WORSE.spell(MARGIN)!r}.",
             names=("--fail-if",),
             unit=WORSE,
         ),
@@ -102,7 +103,7 @@ class DiagnoseRequest:
         if len(self.must_see) != 2:
             raise UsageError("--must-see: two shares, for large and for small messages, like 25%,50%")
         if self.margin is not None and self.baseline is None:
-            raise UsageError("--fail-if is about --baseline: name the run to compare with")
+            raise UsageError("--fail-if needs --baseline, the run to compare with")
 
     @property
     def wanted(self) -> tuple[float, float]:

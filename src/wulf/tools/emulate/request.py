@@ -22,17 +22,17 @@ BUDGET_S = 1800.0
 
 @dataclass(frozen=True)
 class EmulateRequest:
-    """Perform a pattern of messages and computing on the cluster, and say how long it takes.
+    """Run a pattern of messages and computing on the cluster, and measure how long it takes.
 
-    A pattern describes programs as tasks over a graph: who sends how much to whom by which method of MPI, and how long
-    it computes in between; several programs may run at the same time, also on the same ranks. Launches of it are added
-    until its time, that of every program and that of an iteration are as precise as asked, or the budget is spent. What
-    has no order (a farm, clients of a server) is made in the order in which it comes.
+    A pattern describes programs as tasks over a graph: who sends how much to whom with which MPI method, and how
+    long it computes in between; several programs may run at the same time, also on the same ranks. Launches are
+    added until the time of the whole, of every program and of an iteration are as precise as asked, or the budget
+    is spent. Messages without a fixed order (a farm, clients of a server) are handled as they arrive.
 
-    The result is a run as others are: 'wulf report' draws the pattern and shows its times, 'wulf compare' holds two
-    against each other. 'wulf program predict PATTERN --on RUN' predicts the same file for other networks.
+    The result is a run like any other: 'wulf report' draws the pattern and shows its times, 'wulf compare' compares
+    two. 'wulf program predict PATTERN --on RUN' predicts the same file for other networks.
 
-    Exit code 3 when launches failed, messages arrived changed, or the precision was not reached.
+    Exit code 3 when launches failed, messages arrived corrupted, or the precision was not reached.
     """
 
     pattern: Annotated[
@@ -48,8 +48,8 @@ class EmulateRequest:
     ranks_per_node: Annotated[
         int,
         Option(
-            "Fill each node with so many ranks before the next one. Default: 0, spread evenly over the nodes. "
-            "Without --ranks there are so many on every node.",
+            "Fill each node with this many ranks before the next. Default: 0, spread evenly over the nodes. "
+            "Without --ranks, every node gets this many.",
             least=0,
         ),
     ] = 0
@@ -57,7 +57,7 @@ class EmulateRequest:
     passes: Annotated[
         int,
         Option(
-            "So often each launch performs the whole pattern, after what the pattern says to warm up.",
+            "How often each launch performs the whole pattern, after the pattern's warm-up.",
             least=1,
             most=1000,
         ),
@@ -65,16 +65,16 @@ class EmulateRequest:
     compute: Annotated[
         Literal["work", "clock", "none"],
         Option(
-            "How ranks compute: 'work' (so much arithmetic as takes that long undisturbed), 'clock' (until the clock "
-            "says so: what disturbs it within does no harm), 'none' (not at all: the network alone)."
+            "How ranks compute: 'work' (the amount of arithmetic that takes that long when undisturbed), 'clock' "
+            "(until that time has passed, whatever disturbs it), 'none' (not at all: the network alone)."
         ),
     ] = "work"
     method: Annotated[
         Literal["messages", "memory", "file"],
         Option(
-            "How messages of two ranks go: those of MPI; through memory that ranks of a node share "
-            "(MPI_Win_allocate_shared; to other nodes as messages); or through a file (MPI-IO, each write until it is "
-            "there), which takes --dir. Collectives are MPI's in any case."
+            "How messages between two ranks are sent: as MPI messages; through memory that the ranks "
+            "of a node share (MPI_Win_allocate_shared; as messages to other nodes); or through a file (MPI-IO, each "
+            "write synchronised), which needs --dir. Collectives always use MPI."
         ),
     ] = "messages"
     directory: Annotated[
@@ -84,7 +84,7 @@ class EmulateRequest:
     check: Annotated[
         bool,
         Option(
-            "In the first pass of each launch, which does not count, check all that arrives.",
+            "Check all data that arrive in the first pass of each launch, which does not count.",
             names=("--check/--no-check",),
         ),
     ] = True
@@ -97,8 +97,7 @@ class EmulateRequest:
     predict_on: Annotated[
         AnyRun | None,
         Option(
-            "A run of 'wulf measure --suite calibrate' on these nodes: say what the model predicts beside what was "
-            "measured.",
+            "A run of 'wulf measure --suite calibrate' on these nodes: also show what the model predicts.",
             names=("--predict",),
             metavar="RUN",
             complete="runs",

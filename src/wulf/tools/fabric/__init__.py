@@ -4,7 +4,7 @@ from wulf.base.tool import Tool
 
 TOOL = Tool(
     verb="audit fabric",
-    summary="Infer which nodes hang on one switch, as Slurm's topology.conf and a hostfile in that order.",
+    summary="Infer which nodes share a switch, as a topology.conf for Slurm and a hostfile in that order.",
     request="request:FabricRequest",
     work="work:infer",
     record="record:InferredFabric",

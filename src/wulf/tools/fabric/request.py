@@ -12,11 +12,12 @@ from wulf.node.fleet.fields import ClusterField, NodesField
 
 @dataclass(frozen=True)
 class FabricRequest:
-    """Infer which nodes hang on one switch, as Slurm's topology.conf and a hostfile in that order.
+    """Infer which nodes share a switch, as a topology.conf for Slurm and a hostfile in that order.
 
-    Three things tell it, in this order: what ports hear of their switch (LLDP, where lldpd runs on all nodes); which
-    switches answer on the way between nodes (those that route); how long small messages take between all nodes (those
-    that bridge; six nodes and more). Each level says what it is from and how sure it is.
+    Three sources are used, in this order: LLDP, from which ports learn of their switch (where lldpd runs on all
+    nodes); the switches that answer on the path between nodes (those that route); the times of small messages
+    between all nodes (for switches that only bridge; needs six nodes). Each level of the result names its source
+    and how certain it is.
 
     Exit code 3 when it cannot tell.
     """

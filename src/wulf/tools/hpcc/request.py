@@ -15,8 +15,8 @@ SMALLEST, LARGEST = 200, 2_000_000
 class HpccRequest:
     """Run HPC Challenge on all nodes together and on each alone, and name the nodes that differ from the others.
 
-    All results have their units and intervals; the run is stored, so that 'wulf compare' compares two of them. A run of
-    HPCC that fails one of its own checks (residuals, errors of RandomAccess) is a failed one, and is shown.
+    All results have their units and intervals; the run is stored, so that 'wulf compare' compares two of them. A
+    run of HPCC that fails one of its own checks (residuals, errors of RandomAccess) counts as failed, and is shown.
 
     Exit code 3 when a node differs or a run of HPCC failed.
     """
@@ -27,11 +27,9 @@ class HpccRequest:
     nodes: NodesField = None
     budget_s: Annotated[
         float,
-        Option(
-            "Time for all of it; the problem is chosen to fit.", names=("--budget", "--time"), unit=SECONDS
-        ),
+        Option("Total time; the problem size is chosen to fit.", names=("--budget", "--time"), unit=SECONDS),
     ] = 1200.0
-    launches: Annotated[int, Option("Rounds at most. An interval takes 6.", least=1)] = 6
+    launches: Annotated[int, Option("Maximum number of rounds; an interval needs 6.", least=1)] = 6
     size: Annotated[
         int | None,
         Option(
@@ -40,7 +38,11 @@ class HpccRequest:
     ] = None
     ranks_per_node: Annotated[
         int | None,
-        Option("Ranks on each node. Default: as the smallest node has CPUs.", names=("--ranks",), least=1),
+        Option(
+            "Ranks on each node. Default: the number of CPUs of the smallest node.",
+            names=("--ranks",),
+            least=1,
+        ),
     ] = None
     program: Annotated[str, Option("HPCC on the nodes: its name, or its path.")] = "hpcc"
     seed: SeedField = None

@@ -16,20 +16,21 @@ BUDGET_S = 1200.0
 
 @dataclass(frozen=True)
 class HplRequest:
-    """Run High-Performance Linpack with the setting that is quickest here, as large as time and memory allow.
+    """Run High-Performance Linpack with the fastest settings found here, as large as time and memory allow.
 
-    Small problems say how long a problem takes. Then process grid, threads, block size, broadcast, depth and row
-    exchange are searched: first with small problems, the best of them with larger ones; launches that are much slower
-    than the best are cut short, early where HPL says how far it is. A model of these times predicts the large
-    problem, which is as large as the rest of the time and the memory allow. What is chosen is launched afresh, several
-    times: the figure is the median of these launches with its interval, not the best one. A result that fails HPL's
-    own check counts as failed.
+    Small problems show how long a problem takes. Then process grid, threads, block size, broadcast, depth and row
+    exchange are searched: first with small problems, the best of them with larger ones; launches that are much
+    slower than the best are cut short, earlier where HPL reports its progress. A model of these times predicts the
+    large problem, which is as large as the rest of the time and the memory allow. The chosen setting is launched
+    afresh, several times: the figure is the median of these launches with its interval, not the best one. A result
+    that fails HPL's own check counts as failed.
 
-    The percentage of the theoretical peak needs to know the CPU: how it is derived is shown, --peak overrides it.
-    --price and --watts give the price of a GFLOPS and MFLOPS/W.
+    The percentage of the theoretical peak is given for CPUs that wulf knows, with its derivation; --peak overrides
+    it. --price and --watts give the price of a GFLOPS and MFLOPS/W.
 
-    Debian has HPL within its package hpcc, which makes all its other tests at every launch, so that fewer settings are
-    tried. Exit code 3 when the time ended it before all launches were made, or a launch of what was chosen failed.
+    Debian has HPL within its package hpcc, which runs all its other tests at every launch, so that fewer settings
+    are tried. Exit code 3 when time ran out before all launches were made, or a launch of the chosen setting
+    failed.
     """
 
     cluster: ClusterField = None
@@ -41,12 +42,12 @@ class HplRequest:
     ] = None
     budget_s: Annotated[
         float | None,
-        Option("Time for all of it. Default: 20m.", names=("--budget", "--time"), unit=SECONDS),
+        Option("Total time. Default: 20m.", names=("--budget", "--time"), unit=SECONDS),
     ] = None
     launches: Annotated[
         int,
         Option(
-            "Fresh launches of what is chosen; an interval takes 6.",
+            "Fresh launches of the chosen setting; an interval needs 6.",
             names=("--launches", "--repeat"),
             least=1,
         ),
@@ -54,7 +55,7 @@ class HplRequest:
     n: Annotated[
         int | None,
         Option(
-            "Order of the matrix: with --nb and --grid it is run as it is, without a search.",
+            "Order of the matrix: with --nb and --grid exactly this is run, without a search.",
             names=("--n",),
             least=1,
         ),
@@ -73,15 +74,15 @@ class HplRequest:
     measure_power: Annotated[
         bool,
         Option(
-            "Look every 10 s what the nodes take, where they measure it: CPUs by RAPL, whole nodes by IPMI (ipmitool)."
+            "Read the nodes' power every 10 s, where they measure it: CPUs by RAPL, whole nodes by IPMI (ipmitool)."
         ),
     ] = True
-    watts: Annotated[float | None, Option("What the whole machine takes under load.", least=0)] = None
+    watts: Annotated[float | None, Option("Power of the whole machine under load [W].", least=0)] = None
     blas_library: Annotated[
         str | None,
         Option(
-            "BLAS library, as 'wulf bench blas' names them: 'all' compares, by HPL itself, those that the program is "
-            "proven to use, and goes on with the fastest. Default: what the program finds.",
+            "BLAS library, by its name in 'wulf bench blas': 'all' compares, with HPL itself, those that the program "
+            "is proven to use, and continues with the fastest. Default: whichever the program finds.",
             names=("--blas",),
             metavar="all|NAME|PATH",
         ),
@@ -89,7 +90,7 @@ class HplRequest:
     peak_gflops: Annotated[
         float | None,
         Option(
-            "Theoretical peak of the nodes [GFLOPS], where it is not known or is not right.",
+            "Theoretical peak of the nodes [GFLOPS], where it is unknown or wrong.",
             names=("--peak",),
             least=0,
         ),

@@ -27,14 +27,14 @@ _SUITES = tuple(source.id for source in user_files.sources("suites"))
 class MeasureRequest:
     """Measure the interconnect between pairs of nodes.
 
-    Every figure is the median of many launches with its 95 % interval; launches are added until the interval
-    is narrow enough or the budget is spent. When the budget is short, fewer operations and sizes get the launches
-    that an interval takes, in the order of --ops; what does not fit is said before. Ctrl-C keeps what was measured;
-    --resume goes on, as the run was begun: of the other options only --budget and --runs count then. Blocks of a
-    series (--every) that an interruption has missed are left out.
+    Every figure is the median of many launches with its 95 % interval; launches are added until the interval is
+    narrow enough or the budget is spent. When the budget is short, fewer operations and sizes get the launches that
+    an interval needs, in the order of --ops; what does not fit is announced first. Ctrl-C keeps what was measured;
+    --resume continues the run with its original options: of the others only --budget and --runs count then. Blocks
+    of a series (--every) that were missed during an interruption are left out.
 
-    Inside a Slurm allocation its nodes are measured and no others; its end caps the budget, less a minute to put
-    everything back. --submit asks for an allocation and does it there. Ctrl-C then leaves the job alone.
+    Inside a Slurm allocation only its nodes are measured; its end limits the budget, less a minute to put
+    everything back. --submit asks for an allocation and measures there; Ctrl-C then leaves the job running.
 
     Exit code 3 when something could not be measured or the precision was not reached.
     """
@@ -45,7 +45,7 @@ class MeasureRequest:
     ops: Annotated[
         Sequence[str] | None,
         Option(
-            "Operations, separated by commas; 'list' prints those that there are. Default: the usual ones.",
+            "Operations, separated by commas; 'list' prints all of them. Default: the usual ones.",
             separator=",",
             complete="operations",
         ),
@@ -53,7 +53,7 @@ class MeasureRequest:
     command: Annotated[
         str,
         Option(
-            "Measure the run time of this command on the first node; with --ops, these operations, too.",
+            "Measure the run time of this command on the first node; with --ops, also these operations.",
             metavar="COMMAND",
         ),
     ] = ""
@@ -64,14 +64,14 @@ class MeasureRequest:
             complete=_SUITES,
         ),
     ] = None
-    plan: Annotated[Path | str | None, Option("A file with your own experiments, as those of a suite.")] = (
-        None
-    )
+    plan: Annotated[
+        Path | str | None, Option("A file with your own experiments, in the format of a suite.")
+    ] = None
     ladder: Annotated[
         str | None, Option(f"Message sizes: {', '.join(LADDERS)}. Default: {LADDERS[0]}.", complete=LADDERS)
     ] = None
     max_size_bytes: Annotated[
-        int | None, Option("Largest message, such as 64KiB. Default: the ladder's own end.", unit=BYTES)
+        int | None, Option("Largest message, such as 64KiB. Default: that of the ladder.", unit=BYTES)
     ] = None
     pairs: Annotated[
         str,
@@ -80,18 +80,18 @@ class MeasureRequest:
     at_once: Annotated[
         bool,
         Option(
-            "Measure pairs that have no node in common at the same time: what is left of the network when all use it. "
+            "Measure pairs without a common node at the same time: what the network delivers when all use it. "
             "With MPI in one job; over sockets one pair is measured while the others do the same."
         ),
     ] = False
     ranks_per_node: Annotated[
-        int, Option("Ranks on each node, of operations in which all nodes take part.")
+        int, Option("Ranks on each node, for operations in which all nodes take part.")
     ] = 1
     directory: Annotated[
         str,
         Option(
-            "Directory in which operations on files (mpi_file_write_shared, --suite files) make theirs; all nodes have "
-            "it, and share it where the file is one.",
+            "Directory for operations on files (mpi_file_write_shared, --suite files). It must exist on all nodes, and "
+            "be shared for operations on one common file.",
             names=("--dir",),
             metavar="DIR",
         ),
@@ -99,7 +99,7 @@ class MeasureRequest:
     thread_level: Annotated[
         str,
         Option(
-            f"What the MPI library is asked for: {', '.join(THREAD_LEVELS)}. Default: what MPI_Init gives.",
+            f"Thread support requested from the MPI library: {', '.join(THREAD_LEVELS)}. Default: that of MPI_Init.",
             complete=THREAD_LEVELS,
         ),
     ] = ""
@@ -107,26 +107,27 @@ class MeasureRequest:
     budget_s: Annotated[
         float | None,
         Option(
-            "Time after which no launch is started (10m, 1h30m); --resume has it anew. Default: the suite's, or 5m.",
+            "Time after which no launch is started (10m, 1h30m); with --resume it starts again. Default: "
+            "the suite's, or 5m.",
             unit=SECONDS,
         ),
     ] = None
     every_s: Annotated[
         float | None,
         Option(
-            "Measure a series: a block with one launch of everything each so often (1h), as long as --for says.",
+            "Measure a series: a block with one launch of everything at this interval (1h), for as long as --for says.",
             metavar="TIME",
             unit=SECONDS,
         ),
     ] = None
     for_s: Annotated[
-        float | None, Option("How long the series of --every is. Default: 7d.", metavar="TIME", unit=SECONDS)
+        float | None, Option("Length of the series of --every. Default: 7d.", metavar="TIME", unit=SECONDS)
     ] = None
     min_launches: Annotated[
         int | None,
-        Option("At least so many launches of each operation and pair. Default: 6, which an interval takes."),
+        Option("Minimum number of launches of each operation and pair. Default: 6, as an interval needs."),
     ] = None
-    max_launches: Annotated[int, Option("At most so many.")] = 40
+    max_launches: Annotated[int, Option("Maximum number of launches.")] = 40
     sweeps: Annotated[int, Option("Visits of every size within a launch.")] = 5
     visit_s: Annotated[
         float | None, Option("Length of a visit. Default: that of the suite, or 1ms.", unit=SECONDS)
@@ -134,8 +135,8 @@ class MeasureRequest:
     reference: Annotated[
         bool,
         Option(
-            "Also time something that only the node takes part in, between the visits, to tell a slow node from "
-            "a slow network."
+            "Between visits, also time work that involves only the node itself (the reference), to tell a slow "
+            "node from a slow network."
         ),
     ] = True
     seed: SeedField = None

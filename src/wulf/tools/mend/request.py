@@ -20,12 +20,12 @@ from wulf.node.fleet.fields import (
 
 @dataclass(frozen=True)
 class MendRequest:
-    """Set right what is wrong whatever the cluster is for.
+    """Fix settings that are wrong whatever the cluster is used for.
 
-    That is a node unlike most others in what must agree (MTU, kernel and interface settings), and values that are
-    never right. 'wulf audit' says of each finding whether it can be mended, is worth trying (wulf tune) or needs
-    a manual fix. All nodes are set right in one guarded step, as with 'wulf settings set': it holds until the next
-    boot, 'wulf settings persist' keeps it, 'wulf rollback' takes it back.
+    That is: nodes that differ from most others in what must agree (MTU, kernel and interface settings), and values
+    that are never right. 'wulf audit' marks each finding as mendable, worth trying (wulf tune) or manual. All nodes
+    are changed in one guarded step, as with 'wulf settings set': it holds until the next boot, 'wulf settings
+    persist' keeps it, 'wulf rollback' takes it back.
 
     Exit code 0 when nothing that can be mended is left, 3 when something is (or a node did not answer), 1 when it was
     undone or what is left is unknown.
@@ -44,7 +44,7 @@ class MendRequest:
     measured: Annotated[
         bool,
         Option(
-            "Measure with and without it, in turn; undo it where something is proven to be worse.",
+            "Measure with and without the change, alternately; undo it if something is proven to get worse.",
             names=("--measure/--no-measure",),
         ),
     ] = True

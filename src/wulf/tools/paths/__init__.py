@@ -4,7 +4,7 @@ from wulf.base.tool import Tool
 
 TOOL = Tool(
     verb="diagnose paths",
-    summary="Say which path between nodes (spine, member of a bond) is slow or lossy, and a port that shows it.",
+    summary="Find the path between nodes (spine, member of a bond) that is slow or lossy, and a port that shows it.",
     request="request:PathsRequest",
     work="work:find",
     record="record:Paths",

@@ -25,17 +25,18 @@ from wulf.node.replay.fields import (
 
 @dataclass(frozen=True)
 class PredictRequest:
-    """Say what a traced program would take on other networks, and whether that is worth anything.
+    """Predict the run time of a traced program on other networks, and whether one is worth having.
 
-    The network as it is comes from a calibrated run. The longest path of the trace's messages tells how much of the run
-    time is latency, bandwidth, CPU time of messages or computing, and how much latency the program bears. Every figure
-    has an interval: of the parameters, of the compute times, and of how well the model fits the network as it is.
+    The network as it is comes from a calibration run. The longest path through the trace's messages shows how much
+    of the run time is latency, bandwidth, CPU time of messages or computing, and how much latency the program
+    tolerates. Every figure has an interval, which covers the parameters, the compute times, and how well the model
+    fits the network as it is.
 
-    A second replay, event by event, says how much contention matters: who comes first, and what ranks, uplinks and
-    programs share.
+    A second replay, event by event, shows how much contention matters: the order in which messages arrive, and what
+    ranks, uplinks and programs share.
 
-    A trace that cannot be replayed soundly is refused, and it is said why. Exit code 3 when --verify finds the time
-    outside of the interval.
+    A trace that cannot be replayed soundly is refused, with the reason. Exit code 3 when --verify finds the time
+    outside the interval.
     """
 
     source: Annotated[
@@ -50,8 +51,8 @@ class PredictRequest:
     again: Annotated[
         Sequence[Path | str],
         Option(
-            "Another trace of the same program, of a launch of its own; with two or more of them it is told how "
-            "launches differ, and where a single one lies. May be repeated.",
+            "Another trace of the same program, from a separate launch; two or more of them show how launches "
+            "differ, and where a single one lies. May be repeated.",
             metavar="TRACE",
         ),
     ] = ()
@@ -65,12 +66,12 @@ class PredictRequest:
         ),
     ] = USUAL
     own: NetworksField = ()
-    ranks: Annotated[int, Option("Of a pattern that leaves the number open.", least=0)] = 0
+    ranks: Annotated[int, Option("Number of ranks, for a pattern that leaves it open.", least=0)] = 0
     ranks_per_node: RanksPerNodeField = 0
     placement: Annotated[
         Sequence[int] | Path | str,
         Option(
-            "On which node each rank is: a number for each, in order; those of programs beside it follow.",
+            "The node of each rank: a number for each, in order; those of programs given by --beside follow.",
             metavar="FILE",
         ),
     ] = ()
@@ -78,9 +79,10 @@ class PredictRequest:
     engine: Annotated[
         Engine,
         Option(
-            "static: messages in their recorded order, exactly. events: event by event, with who comes first and what "
-            "ranks, uplinks and programs share; slower, of fewer samples. both: run times are static, events beside "
-            "them. auto: events where ranks share interfaces or take whoever comes first and it matters, else static.",
+            "static: messages in their recorded order, exactly. events: event by event, with the order in which "
+            "messages arrive and with contention between ranks, uplinks and programs; slower, with fewer "
+            "samples. both: static run times, with those of events next to them. auto: events where ranks share "
+            "interfaces or receive from any source and it matters, else static.",
             metavar="ENGINE",
         ),
     ] = "auto"

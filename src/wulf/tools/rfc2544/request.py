@@ -24,10 +24,11 @@ LONG_S, LONG_REPETITIONS = 70.0, 20
 class Rfc2544Request:
     """RFC 2544: the highest rate without loss, loss by rate, the longest burst, latency at that rate.
 
-    UDP datagrams from one node to another, as frames of these sizes. The highest rate that loses nothing is searched by
-    halving (26.1), with what the sender itself can do; then the loss at tenths of the rate (26.3), the longest burst of
-    frames back to back that arrives whole (26.4), and the time of a round trip while frames go at the rate without loss
-    (26.2). A node is no device under test with two ports: what is found is of both nodes and of all between them.
+    UDP datagrams from one node to another, as frames of these sizes. The highest rate without loss is found by
+    bisection (26.1), along with what the sender itself can do; then the loss at tenths of that rate (26.3), the
+    longest back-to-back burst that arrives complete (26.4), and the round-trip time while frames are sent at the
+    rate without loss (26.2). A node is not a device under test with two ports: the results are those of both nodes
+    and everything between them.
 
     Exit code 3 when something could not be found.
     """
@@ -38,20 +39,19 @@ class Rfc2544Request:
         str, Option("Two nodes: the first sends. Default: the first two.", metavar="NODE:NODE")
     ] = ""
     frames_bytes: Annotated[
-        Sequence[int], Option("Frame sizes, with Ethernet's header and check.", unit=BYTES, separator=",")
+        Sequence[int],
+        Option("Frame sizes, including Ethernet header and checksum.", unit=BYTES, separator=","),
     ] = FRAMES
-    trial_s: Annotated[float, Option("Length of a trial; the RFC has 60s.", unit=SECONDS)] = 3.0
+    trial_s: Annotated[float, Option("Length of a trial; the RFC says 60s.", unit=SECONDS)] = 3.0
     repetitions: Annotated[
-        int, Option("Trials at the rate and the burst that are found; an interval takes 6.", least=1)
+        int, Option("Trials at the rate and burst that are found; an interval needs 6.", least=1)
     ] = 6
     long: Annotated[bool, Option("The preset of a study: trials of 70 s, 20 repetitions.")] = False
-    precision: Annotated[float, Option("The rate is searched until it is known this well.", unit=SHARE)] = (
-        0.01
-    )
+    precision: Annotated[float, Option("Precision to which the rate is searched.", unit=SHARE)] = 0.01
     most_mbit_s: Annotated[
-        int, Option("Highest rate that is tried [Mbit/s of datagrams].", least=1, most=100_000)
+        int, Option("Highest rate to try [Mbit/s of datagrams].", least=1, most=100_000)
     ] = 100_000
-    longest: Annotated[int, Option("Longest burst that is tried [frames].", least=1, most=1_000_000)] = 20_000
+    longest: Annotated[int, Option("Longest burst to try [frames].", least=1, most=1_000_000)] = 20_000
     seed: SeedField = None
 
     def __post_init__(self) -> None:

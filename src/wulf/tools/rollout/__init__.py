@@ -4,7 +4,7 @@ from wulf.base.tool import RunKind, Tool
 
 TOOL = Tool(
     verb="settings rollout",
-    summary="Set what was found to help on some nodes first, then in steps on all; put it back where it harms.",
+    summary="Set what was found to help on a few nodes first, then in steps on all; put it back where it does harm.",
     request="request:RolloutRequest",
     work="work:rollout",
     record="record:Rollout",

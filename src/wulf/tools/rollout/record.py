@@ -102,7 +102,7 @@ class RolloutPlan(Record, frozen=True, kw_only=True):
     #: Nodes of each kind of hardware in the first step; and how many times as many each later step has.
     canary: int
     growth: float
-    #: A figure that gets worse by this share is harm.
+    #: A figure that gets worse by this share counts as harm.
     margin: float
     #: Share of the nodes of one hardware that may have to be put back before nothing more is set on it.
     tolerate: float

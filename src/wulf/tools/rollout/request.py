@@ -18,19 +18,19 @@ MOST_S = 3600.0
 
 @dataclass(frozen=True)
 class RolloutRequest:
-    """Set what was found to help on some nodes first, then in steps on all; put it back where it harms.
+    """Set what was found to help on a few nodes first, then in steps on all; put it back where it does harm.
 
-    In every step, the nodes are measured in pairs with the change and without it, in random order, while the guard on
-    each node holds the change for no longer than it hears of this program. A node keeps the change where it is shown
-    that latency, bandwidth and loss do not get worse by more than --margin; where that is not shown it is put back.
-    Where most nodes of one hardware have to be put back, nothing more is set on that hardware. A node that does not
-    answer, or a --check that fails, halts everything, and the step is put back.
+    In every step, the nodes are measured in pairs with the change and without it, in random order, while the guard
+    on each node undoes the change if it no longer hears from this program. A node keeps the change if latency,
+    bandwidth and loss are shown not to get worse by more than --margin; otherwise it is put back. If most nodes of
+    one hardware have to be put back, nothing more is set on that hardware. A node that does not answer, or a
+    --check that fails, halts everything, and the step is put back.
 
-    Nodes are told apart by hardware, driver and firmware: those of other hardware than the tuned ones are left alone.
-    Where Slurm gives the nodes away, only idle and drained ones are changed. Ctrl-C puts the step back; --resume goes
+    Nodes are grouped by hardware, driver and firmware: those of other hardware than the tuned ones are left alone.
+    Where Slurm manages the nodes, only idle and drained ones are changed. Ctrl-C puts the step back; --resume goes
     on.
 
-    Exit code 0 when all nodes have it, 3 when some have not, 1 when it was halted.
+    Exit code 0 when all nodes have the change, 3 when some do not, 1 when the roll-out was halted.
     """
 
     cluster: ClusterField = None
@@ -49,13 +49,15 @@ class RolloutRequest:
     canary: Annotated[int, Option("Nodes of each hardware in the first step.", least=1)] = 4
     growth: Annotated[
         float,
-        Option("Each step has so many times as many nodes as the one before.", least=1, most=MOST_GROWTH),
+        Option("Factor by which each step has more nodes than the one before.", least=1, most=MOST_GROWTH),
     ] = 3.0
-    margin: Annotated[float, Option("A figure that gets worse by this share is harm.", unit=SHARE)] = 0.05
+    margin: Annotated[float, Option("A figure that gets worse by this share counts as harm.", unit=SHARE)] = (
+        0.05
+    )
     tolerate: Annotated[
         float,
         Option(
-            "Share of a step's nodes of one hardware that may have to be put back; where more have to, twice in a row, "
+            "Share of a step's nodes of one hardware that may have to be put back; if it is exceeded twice in a row, "
             "nothing more is set on that hardware.",
             unit=SHARE,
         ),
@@ -63,19 +65,21 @@ class RolloutRequest:
     check: Annotated[
         str,
         Option(
-            "The site's own test, for a shell on the first node, run before the first step and in each step with the "
-            "change and without it; not exit code 0 halts the roll-out. WULF_NODES has the nodes of the step.",
+            "The site's own test, run by a shell on the first node before the first step, and in each step with and "
+            "without the change; any exit code other than 0 halts the roll-out. WULF_NODES has the nodes of the step.",
             metavar="COMMAND",
         ),
     ] = ""
-    check_within_s: Annotated[float, Option("A --check that takes longer is dead.", unit=SECONDS)] = 600.0
+    check_within_s: Annotated[
+        float, Option("A --check that takes longer counts as failed.", unit=SECONDS)
+    ] = 600.0
     other_hardware: Annotated[
-        bool, Option("Nodes of hardware that was not tested have canaries of their own.")
+        bool, Option("Also roll out to hardware that was not tested, with canaries of its own.")
     ] = False
     nodes: NodesField = None
-    resume: Annotated[
-        str | None, Option("Go on with a roll-out, by the rules that it was begun with.", metavar="RUN")
-    ] = None
+    resume: Annotated[str | None, Option("Continue a roll-out with its original options.", metavar="RUN")] = (
+        None
+    )
     path: PathField = None
     mpi: MpiField = None
     seed: SeedField = None

@@ -33,7 +33,8 @@ CommandField = Annotated[
 DirectoryField = Annotated[
     str | None,
     Option(
-        "Where it runs, on the node. Default: the current directory, or the home if the node has none such.",
+        "Working directory on the node. Default: the current directory, or the home directory if the node "
+        "does not have it.",
         metavar="DIRECTORY",
     ),
 ]
@@ -56,9 +57,9 @@ RANKS = Unit("", _ranks, str, -1, float("inf"), "0 or more")
 RanksField = Annotated[
     int | Sequence[int],
     Option(
-        "The command is an MPI program: start so many ranks of it, spread over the nodes of the cluster, as its MPI "
-        "library and network want it. Several (1,2,4,8): speed-up and efficiency. Default: 0, the command starts its "
-        "own.",
+        "The command is an MPI program: start this many ranks of it, spread over the nodes of the cluster, with its "
+        "MPI library's launcher. Several (1,2,4,8): speed-up and efficiency. Default: 0, the command starts its "
+        "ranks itself.",
         unit=RANKS,
         metavar="N[,N...]",
     ),
@@ -67,16 +68,16 @@ RanksField = Annotated[
 
 @dataclass(frozen=True)
 class RunRequest:
-    """Measure a command: its run time, numbers that it prints, and what it takes of the node.
+    """Measure a command: its run time, numbers in its output, and the resources that it uses.
 
-    It is launched again and again until the median of its run time, and of every number, is as precise as asked or the
-    budget is spent; a launch that fails is counted and shown with its reason. What each launch has printed is kept in
-    the run, in output/. 'wulf compare RUN RUN' compares two runs; 'wulf compare --interleaved A B --command COMMAND'
-    measures two settings in turn, and 'wulf tune --objective "app: COMMAND"' looks for better ones.
+    It is launched repeatedly until the median of its run time, and of every number, is as precise as asked or the
+    budget is spent; a launch that fails is counted and shown with its reason. The output of each launch is kept in
+    the run, in output/. 'wulf compare RUN RUN' compares two runs; 'wulf compare --interleaved A B --command
+    COMMAND' measures two settings alternately, and 'wulf tune --objective "app: COMMAND"' looks for better ones.
 
-    With several --ranks it is launched with one after the other in random order, and what is shown is the speed-up,
-    the parallel efficiency, what limits them, and what the next ranks would bring; {ranks} in the command makes the
-    work grow with them.
+    With several --ranks the numbers of ranks take turns in random order, and the result is the speed-up, the
+    parallel efficiency, what limits them, and what more ranks would gain; {ranks} in the command makes the work
+    grow with them.
 
     Exit code 3 when launches failed or the precision was not reached.
     """
@@ -92,15 +93,15 @@ class RunRequest:
     batch: Annotated[
         Path | str | None,
         Option(
-            "A batch script in which $command stands: every launch is a job of its own, whose time in the queue does "
-            "not count.",
+            "A batch script that contains $command: every launch is a separate job, whose time in the queue does not "
+            "count.",
             metavar="FILE",
         ),
     ] = None
     submit: Annotated[
         str | None,
         Option(
-            "With --batch: what hands $script to the queue, with $output, and waits for its end. "
+            "With --batch: the command that submits $script, with its output in $output, and waits for it to end. "
             f"Default: {SUBMIT}."
         ),
     ] = None
@@ -121,9 +122,9 @@ class RunRequest:
             Names them.
         """
         if self.submit and self.batch is None:
-            raise UsageError("--submit is about --batch")
+            raise UsageError("--submit needs --batch")
         if self.mpi and not self.ranks:
-            raise UsageError("--mpi is about --ranks")
+            raise UsageError("--mpi needs --ranks")
         if self.batch is not None and self.ranks:
             raise UsageError("--batch: the script says itself how ranks are started: it takes no --ranks")
 
@@ -140,7 +141,7 @@ class AgainstRequest:
     directory: DirectoryField = None
     match: MatchField = ()
     names: NamesField = ()
-    launches: Annotated[int, Option("Pairs of launches at most.")] = PAIRS
+    launches: Annotated[int, Option("Maximum number of pairs of launches.")] = PAIRS
     budget_s: BudgetField = BUDGET_S
     margin: MarginField = 0.02
     seed: SeedField = None
@@ -160,7 +161,7 @@ class ScalingRequest:
     nodes: NodesField = None
     directory: DirectoryField = None
     ranks_per_node: Annotated[
-        int, Option("As few nodes as hold so many ranks each. Default: 0, always all nodes.", least=0)
+        int, Option("Use as few nodes as hold this many ranks each. Default: 0, always all nodes.", least=0)
     ] = 0
     mpi: Annotated[str | None, Option("openmpi, mpich, or the path of an mpicc.")] = None
     match: Annotated[

@@ -128,7 +128,7 @@ class StudyPlan(Record, frozen=True, kw_only=True):
     cells: list[list[str]]
     #: Of a fractional design: which effects it cannot tell apart, in words.
     aliases: list[str] = []
-    #: Pairs of a run of each combination and one of the base.
+    #: Pairs of runs (the combination and the base) for each combination.
     replications: int
     #: Time after which no run is begun [s].
     budget_s: float

@@ -20,11 +20,11 @@ class StudyRequest:
     """Run a study: factors, metrics and a design from a file, as one table with intervals.
 
     A file says what is varied (settings, MPI and BLAS libraries, environments, networks, ranks, commands), what is
-    measured, and how the levels are put together. Every run of a combination stands beside one of the base, in random
-    order; settings are changed under the guard, and all is put back. What cannot be had here is left out, with the
-    reason. 'wulf report' has the table as CSV, LaTeX, Markdown and as a page.
+    measured, and how the levels are combined. Every run of a combination is paired with one of the base, in random
+    order; settings are changed under the guard, and everything is put back. What is not available here is left out,
+    with the reason. 'wulf report' prints the table as CSV, LaTeX, Markdown and as a page.
 
-    Exit code 3 when runs failed or the budget ended it before all were made.
+    Exit code 3 when runs failed or the budget ran out before all were made.
     """
 
     study: Annotated[
@@ -34,16 +34,19 @@ class StudyRequest:
     cluster: ClusterField = None
     path: PathField = None
     _: KW_ONLY
-    list: Annotated[bool, Option("Show which studies there are, and do nothing else.")] = False
-    dry_run: Annotated[
-        bool, Option("Show factors, levels, runs and how long they take; nothing is looked at or begun.")
-    ] = False
-    short: Annotated[bool, Option("The short form: less of each, as the file says.")] = False
+    list: Annotated[bool, Option("List the available studies, and do nothing else.")] = False
+    dry_run: Annotated[bool, Option("Show factors, levels, runs and how long they take; start nothing.")] = (
+        False
+    )
+    short: Annotated[bool, Option("The short form, as defined in the file.")] = False
     nodes: NodesField = None
     mpi: Annotated[str | None, Option("MPI library where no factor names one.")] = None
     replications: Annotated[
         int | None,
-        Option("Pairs of a run of each combination and one of the base. Default: as the file says.", least=1),
+        Option(
+            "Pairs of runs (the combination and the base) for each combination. Default: as the file says.",
+            least=1,
+        ),
     ] = None
     budget_s: Annotated[
         float | None, Option("Time after which no run is begun. Default: 1h.", unit=SECONDS)
@@ -53,7 +56,7 @@ class StudyRequest:
     ] = None
     resume: Annotated[
         Path | str | None,
-        Option("Go on with this run of a study; it takes no STUDY.", metavar="RUN"),
+        Option("Continue this run of a study, without naming a STUDY.", metavar="RUN"),
     ] = None
     seed: SeedField = None
     take_over: TakeOverField = False

@@ -24,7 +24,7 @@ def import_trace(files: Sequence[Path], form: Format, output: Path, speed: float
     files
         Of GOAL one; of SMPI those of all ranks, or the list of them that ``smpirun -replay`` takes.
     speed
-        Of SMPI: operations that a host computes in a second.
+        SMPI: operations that a host computes in a second.
 
     Raises
     ------

@@ -15,15 +15,16 @@ from wulf.node.fleet.fields import AnyCluster, ClusterField, CommandRanksField, 
 class TraceRequest:
     """Run a command, record every call of MPI, and write the trace.
 
-    With --cluster or --ranks it runs on the first node; else here. Programs in C, C++ and Fortran that are linked
-    dynamically are seen. A program that dies leaves a trace up to its end. Exit code: that of the command.
+    With --cluster or --ranks it runs on the first node; otherwise here. Programs in C, C++ and Fortran can be
+    traced if they are linked dynamically. A program that dies leaves a trace up to that moment. Exit code: that of
+    the command.
     """
 
     command: Annotated[
         str | Sequence[str],
         Argument("The command, after --. One word alone is read by a shell.", metavar="COMMAND..."),
     ]
-    path: Annotated[Path | str, Option("Where the trace goes.", names=("-o", "--output"), metavar="FILE")] = (
+    path: Annotated[Path | str, Option("File for the trace.", names=("-o", "--output"), metavar="FILE")] = (
         Path("app.wtrace")
     )
     cluster: ClusterField = None
@@ -33,17 +34,18 @@ class TraceRequest:
         str | None,
         Option(
             "MPI library of the program: openmpi, mpich, or the path of an mpicc. Default: that of the mpirun that "
-            "stands first, else that which the program is linked with."
+            "the command begins with, else the one that the program is linked with."
         ),
     ] = None
     limit_bytes: Annotated[
-        int, Option("Largest file of each rank: calls beyond it are counted, and not recorded.", unit=BYTES)
+        int,
+        Option("Maximum size of each rank's file: calls beyond it are counted but not recorded.", unit=BYTES),
     ] = 1 << 30
     again: Annotated[
         int,
         Option(
-            "So many launches more, each with a trace of its own beside the first (app-2.wtrace …): with two of them "
-            "'wulf program predict --again' tells how launches differ.",
+            "Number of additional launches, each with its own trace next to the first (app-2.wtrace …): with two of "
+            "them 'wulf program predict --again' shows how launches differ.",
             metavar="N",
             least=0,
         ),
@@ -56,7 +58,7 @@ class TraceRequest:
 
     @property
     def output(self) -> Path:
-        """Where the trace goes."""
+        """File for the trace."""
         return Path(self.path)
 
     def output_of(self, launch: int) -> Path:

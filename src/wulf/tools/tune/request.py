@@ -34,7 +34,9 @@ KnobsField = Annotated[
 ObjectiveField = Annotated[
     str, Option("latency, bandwidth, 'app: COMMAND' (run on the first node), or a .toml file.")
 ]
-MatterField = Annotated[float, Option("Change of the objective that does not matter.", unit=SHARE)]
+MatterField = Annotated[
+    float, Option("Changes of the objective smaller than this do not matter.", unit=SHARE)
+]
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,8 @@ class TuneRequest:
     budget_s: Annotated[
         float | None,
         Option(
-            "Time for all of it (30m, 1h30m): preparing counts, and leaves half to the search. --resume has it anew. "
-            "Default: 30m.",
+            "Total time (30m, 1h30m), including the preparation; at least half is left to the search. "
+            "With --resume it starts again. Default: 30m.",
             unit=SECONDS,
         ),
     ] = None
@@ -79,14 +81,14 @@ class TuneRequest:
     take_over: TakeOverField = False
     relax: RelaxField = False
     set_kept: Annotated[
-        bool, Option("Put everything back at the end, also what helps.", names=("--only-search",))
+        bool, Option("Put everything back at the end, even what helps.", names=("--only-search",))
     ] = True
     runs: RunsField = RUNS
 
 
 @dataclass(frozen=True)
 class WholeRequest:
-    """Do everything: audit, measure, mend, tune, confirm, measure again, report what all of it brought.
+    """Do everything: audit, measure, mend, tune, confirm, measure again, and report the total effect.
 
     The same as 'wulf audit', 'wulf measure', 'wulf mend', 'wulf tune', 'wulf measure', 'wulf audit' and 'wulf report',
     in one run with one page. Ctrl-C puts the nodes back and keeps the results so far. Exit code 3 when the search did
@@ -103,7 +105,7 @@ class WholeRequest:
     mpi: MpiField = None
     seed: SeedField = None
     persist: Annotated[bool, Option("Also write the files that keep what helps over reboots.")] = False
-    curves: Annotated[bool, Option("Measure whole curves as found and as left, too.")] = True
+    curves: Annotated[bool, Option("Also measure whole curves before and after.")] = True
     take_over: TakeOverField = False
     relax: RelaxField = False
     runs: RunsField = RUNS

@@ -6,7 +6,7 @@ from wulf.base.tool import Tool
 
 TOOL = Tool(
     verb="program worth",
-    summary="Say what other networks are worth: node-hours saved a year, against ports and power.",
+    summary="Work out what other networks are worth: node-hours saved a year, against ports and power.",
     request="request:WorthRequest",
     work="work:value",
     record="record:Worth",

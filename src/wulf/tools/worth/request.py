@@ -22,16 +22,16 @@ from wulf.node.replay.fields import (
 
 @dataclass(frozen=True)
 class WorthRequest:
-    """Say what other networks are worth: node-hours saved a year, against ports and power.
+    """Work out what other networks are worth: node-hours saved a year, against ports and power.
 
-    Each trace is predicted as 'wulf program predict' does, and stands for its share of the cluster's node-hours.
-    Of every network: value, cost, the price of a port at which it pays, when it has paid, how many nodes the same
-    money buys, and what it brings beyond tuning what there is. Every figure has an interval: of the predictions
-    and of the prices.
+    Each trace is predicted as with 'wulf program predict', and stands for its share of the cluster's node-hours.
+    For every network: value, cost, the price of a port up to which it pays, when it has paid, how many nodes the
+    same money buys, and what it gains beyond tuning the present network. Every figure has an interval, which covers
+    predictions and prices.
 
-    A trace that cannot carry the question is refused: one that cannot be replayed soundly, was cut off, is of one node
-    or of other ranks or nodes than the jobs, or has receives from anybody; and of a network that changes less than the
-    traces vary by themselves it is not said that it pays.
+    A trace that cannot answer the question is refused: one that cannot be replayed soundly, was cut off, is of one
+    node or of other ranks or nodes than the jobs, or has receives from any source. A network that changes less than
+    the traces vary by themselves is not said to pay.
     """
 
     traces: Annotated[Sequence[Path | str], Argument("Traces of the jobs.", metavar="TRACE...")]
@@ -39,22 +39,22 @@ class WorthRequest:
     jobs: Annotated[
         Path | str,
         Option(
-            "What the cluster is used for: --template jobs. Or what 'sacct --allusers --parsable2 --format "
-            "JobID,JobName,NNodes,NTasks,ElapsedRaw,Start,End,NodeList' has printed: jobs are of a trace by their "
-            "names, nodes and tasks.",
+            "File of the cluster's jobs (--template jobs prints an example), or the output of 'sacct "
+            "--allusers --parsable2 --format JobID,JobName,NNodes,NTasks,ElapsedRaw,Start,End,NodeList': "
+            "jobs are matched to traces by their names, nodes and tasks.",
             names=("--jobs", "--from-accounting"),
             metavar="FILE",
         ),
     ]
-    prices: Annotated[Path | str, Option("What things cost: --template prices.", metavar="FILE")]
-    what_if: Annotated[str, Option("Networks by name, with commas between.", metavar="LIST")] = (
+    prices: Annotated[
+        Path | str, Option("File of prices: --template prices prints an example.", metavar="FILE")
+    ]
+    what_if: Annotated[str, Option("Networks by name, separated by commas.", metavar="LIST")] = (
         "10gbe,25gbe,25gbe-roce"
     )
     tuned: Annotated[
         str,
-        Option(
-            "What the network as it is becomes when it is tuned; 'none' to leave it out.", metavar="NETWORK"
-        ),
+        Option("The network as it is after tuning; 'none' to leave it out.", metavar="NETWORK"),
     ] = "1gbe-tuned"
     own: NetworksField = ()
     ranks_per_node: RanksPerNodeField = 0
@@ -62,7 +62,8 @@ class WorthRequest:
     as_traced: Annotated[
         bool,
         Option(
-            "Take traces with receives from anybody, too, as if messages came in the same order on every network."
+            "Also accept traces that receive from any source, as if messages arrived in the same order on "
+            "every network."
         ),
     ] = False
     samples: SamplesField = SAMPLES
