@@ -115,6 +115,16 @@ char *one_line(const char *text, size_t most) {
     return line;
 }
 
+char *replaced(const char *text, const char *what, const char *with) {
+    struct text all = {0};
+    for (const char *here; (here = strstr(text, what)) != NULL; text = here + strlen(what)) {
+        text_add(&all, text, (size_t)(here - text));
+        text_word(&all, with);
+    }
+    text_word(&all, text);
+    return all.at;
+}
+
 bool starts_with(const char *text, const char *start) { return strncmp(text, start, strlen(start)) == 0; }
 
 bool ends_with(const char *text, const char *end) {

@@ -43,6 +43,8 @@ const char *text_string(const struct text *text);
 
 /* The same on one line: control characters become spaces; at most so many bytes. */
 char *one_line(const char *text, size_t most);
+/* With another word wherever that one is in it. */
+char *replaced(const char *text, const char *what, const char *with);
 bool starts_with(const char *text, const char *start);
 bool ends_with(const char *text, const char *end);
 bool is_same(const char *one, const char *other);

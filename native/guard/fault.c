@@ -25,6 +25,39 @@ const char *fault_address(void) {
     return said ? address : "";
 }
 
+const char *fault_of_reader(void) {
+    char *fault = NULL;
+    const bool said = read_value(PLACE "/reader", &fault) == DONE;
+    forgive();
+    return said ? fault : "";
+}
+
+/* Of what is said some bits, and now and then one of the rest. */
+static void flip(unsigned seed, unsigned char *at, size_t size) {
+    srand(seed);
+    for (unsigned i = 0; i <= seed % 4; i++) {
+        size_t where = (size_t)rand() % size;
+        for (int tries = 0; !at[where] && tries < 5000; tries++)
+            where = (size_t)rand() % size;
+        at[where] ^= (unsigned char)(1 << rand() % 8);
+    }
+}
+
+void fault_as_reader(const char *fault, void *record, size_t size) {
+    if (is_same(fault, "open") && open("/etc/passwd", O_RDONLY | O_CLOEXEC) < 0)
+        _exit(EXIT_ERROR);
+    if (is_same(fault, "write") && write(1, "x", 1) != 1)
+        _exit(EXIT_ERROR);
+    if (is_same(fault, "fork") && fork() < 0)
+        _exit(EXIT_ERROR);
+    if (is_same(fault, "kill"))
+        kill(getpid(), SIGKILL);
+    if (is_same(fault, "leave"))
+        _exit(EXIT_DONE);
+    if (starts_with(fault, "flip "))
+        flip((unsigned)strtoul(fault + strlen("flip "), NULL, 10), record, size);
+}
+
 static void record(const char *line) {
     const int file = open(PLACE "/record", O_WRONLY | O_APPEND | O_CLOEXEC);
     if (file < 0)

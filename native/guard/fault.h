@@ -3,11 +3,14 @@
 #define WULF_GUARD_FAULT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #ifdef WULF_FAULTS
 void fault_point(const char *verb, const char *words);
 bool fault_bare(void);
 const char *fault_address(void);
+const char *fault_of_reader(void);
+void fault_as_reader(const char *fault, void *record, size_t size);
 #else
 static inline void fault_point(const char *verb, const char *words) {
     (void)verb;
@@ -17,6 +20,13 @@ static inline void fault_point(const char *verb, const char *words) {
 static inline bool fault_bare(void) { return false; }
 /* The permanent address that a virtual interface shall have; "" for its own. */
 static inline const char *fault_address(void) { return ""; }
+/* What a reader without rights does that somebody has taken over, when it has read. */
+static inline const char *fault_of_reader(void) { return ""; }
+static inline void fault_as_reader(const char *fault, void *record, size_t size) {
+    (void)fault;
+    (void)record;
+    (void)size;
+}
 #endif
 
 #endif

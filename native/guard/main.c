@@ -27,6 +27,7 @@
 #include "guard/alternation.h"
 #include "guard/answer.h"
 #include "guard/change.h"
+#include "guard/confine.h"
 #include "guard/file.h"
 #include "guard/history.h"
 #include "guard/kind.h"
@@ -151,12 +152,14 @@ static _Noreturn void run_verb(const struct verb *verb, const char *const words[
     struct plan plan = {0};
     if (caller && (verb->how & ITS_OWN))
         fail(EXIT_ERROR, "not through sudo: there is no verb %s", verb->name);
-    if (check_words(verb->forms, words, caller) != GRANTED)
-        fail(EXIT_ERROR, "%s", complaint("its words are not those of the verb"));
     if (caller && scope_grants_user(caller) != GRANTED)
         fail(EXIT_ERROR, "%s", complaint("not through sudo"));
-    if ((verb->how & HAS_PLAN) && read_plan_from_input(caller, &plan) != DONE)
-        fail(EXIT_ERROR, "%s%s", caller ? "not through sudo: " : "", complaint("there is no plan"));
+    if (caller && read_confined(verb->forms, words, caller, verb->how & HAS_PLAN, &plan) != DONE)
+        fail(EXIT_ERROR, "%s", complaint("not through sudo: what is asked cannot be read"));
+    if (check_words(verb->forms, words, caller) != GRANTED)
+        fail(EXIT_ERROR, "%s", complaint("its words are not those of the verb"));
+    if (!caller && (verb->how & HAS_PLAN) && read_plan_from_input(0, &plan) != DONE)
+        fail(EXIT_ERROR, "%s", complaint("there is no plan"));
     for (size_t i = 0; i < plan.count; i++) {
         struct granted granted;
         if (caller && grant(&plan.steps[i], caller, &granted) != GRANTED)

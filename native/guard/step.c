@@ -40,44 +40,44 @@ static const struct known_knob *row_of(const struct step *step) {
 }
 
 /* What starts at boot is granted for the services that may be turned on and off. */
-static bool is_unit_of_table(const struct step *step) {
-    const struct known_knob *row = knob_of_target("service", step->target);
-    return row && is_same(step->interface, "-") && is_same(step->knob, step->target) &&
-           (*step->value == '@' || is_word_of(step->value, "enabled disabled"));
+static const struct known_knob *row_of_unit(const struct step *step) {
+    const bool is_good = is_same(step->interface, "-") && is_same(step->knob, step->target) &&
+                         (*step->value == '@' || is_word_of(step->value, "enabled disabled"));
+    return is_good ? knob_of_target("service", step->target) : NULL;
 }
 
-/* Of what outlasts a boot; the interfaces that it is of in `interfaces`. */
-static enum outcome grant_lasting(const struct step *step, const char **interfaces) {
-    *interfaces = "";
-    if (is_same(step->kind_name, "unit"))
-        return is_unit_of_table(step) ? DONE : complain("%s is no service of the catalogue", step->target);
-    return made_checked(step, interfaces);
-}
-
-static enum outcome grant_interface(const char *interface) {
-    return scope_grants_interface(interface) == GRANTED
-               ? GRANTED
-               : complain("not through sudo: %s is not one of the interfaces in " SCOPE_PLACE, interface);
+enum outcome in_catalogue(const struct step *step, struct listed *listed) {
+    *listed = (struct listed){.form = OF_ROW, .interfaces = ""};
+    if (is_same(step->kind_name, "stored")) {
+        listed->form = OF_FILE;
+        return made_checked(step, &listed->interfaces);
+    }
+    if (is_same(step->kind_name, "unit")) {
+        listed->form = OF_UNIT;
+        listed->row = row_of_unit(step);
+        return listed->row ? DONE : complain("%s is no service of the catalogue", step->target);
+    }
+    listed->row = row_of(step);
+    if (!listed->row)
+        return complain("%s is not in the catalogue with this value", step->knob);
+    if (step->known->of_interface || !is_same(step->interface, "-"))
+        listed->interfaces = step->interface;
+    return DONE;
 }
 
 enum outcome grant(const struct step *step, uid_t caller, struct granted *granted) {
+    struct listed listed;
     *granted = (struct granted){step, FAILED};
     if (!step->known)
         return complain("this guard knows no access kind %s", step->kind_name);
-    if (caller && is_word_of(step->kind_name, "stored unit")) {
-        const char *interfaces;
-        if (grant_lasting(step, &interfaces) != DONE)
-            return complain("not through sudo: %s", complaint("it is no file that keeps settings"));
-        struct bytes rest = bytes_of(interfaces), word;
+    if (caller) {
+        if (in_catalogue(step, &listed) != DONE)
+            return complain("not through sudo: %s", complaint("it is not in the catalogue"));
+        struct bytes rest = bytes_of(listed.interfaces), word;
         while (next_word(&rest, &word))
-            if (grant_interface(kept(word)) != GRANTED)
-                return FAILED;
-    } else if (caller) {
-        if (!row_of(step))
-            return complain("not through sudo: %s is not in the catalogue with this value", step->knob);
-        if (step->known->of_interface || !is_same(step->interface, "-"))
-            if (grant_interface(step->interface) != GRANTED)
-                return FAILED;
+            if (scope_grants_interface(kept(word)) != GRANTED)
+                return complain("not through sudo: %s is not one of the interfaces in " SCOPE_PLACE,
+                                kept(word));
     }
     granted->mark = GRANTED;
     return GRANTED;

@@ -26,7 +26,17 @@ struct granted {
     enum outcome mark;
 };
 
+/* What a step is of: a row, a file that lasts (no row), or whether the unit of a row starts at boot. */
+struct listed {
+    enum step_form { OF_ROW = 1, OF_FILE, OF_UNIT } form;
+    const struct known_knob *row;
+    const char *interfaces; /* those that it takes, with spaces between */
+};
+
 MUST_CHECK enum outcome plan_read(struct bytes text, struct plan *plan);
+/* Whether it is of what may be granted to who is not root; its kind is known. Looks at nothing but the step.
+ */
+MUST_CHECK enum outcome in_catalogue(const struct step *step, struct listed *listed);
 /* Whether who called may have it set; the complaint says why not. */
 MUST_CHECK enum outcome grant(const struct step *step, uid_t caller, struct granted *granted);
 

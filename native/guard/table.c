@@ -63,6 +63,12 @@ const struct known_knob *knob_named(struct bytes name) {
     return NULL;
 }
 
+const struct known_knob *knob_numbered(size_t number) {
+    return number < COUNT(KNOBS) ? &KNOBS[number] : NULL;
+}
+
+size_t knob_number(const struct known_knob *row) { return (size_t)(row - KNOBS); }
+
 const struct known_knob *knob_of_target(const char *kind, const char *target) {
     for (size_t i = 0; i < COUNT(KNOBS); i++)
         if (is_same(KNOBS[i].kind, kind) && is_same(KNOBS[i].target, target))

@@ -30,6 +30,9 @@ const struct known_knob *knob_at(struct bytes knob, struct bytes kind, struct by
 const struct known_knob *knob_named(struct bytes name);
 /* The knob of that kind and target; NULL where there is none. */
 const struct known_knob *knob_of_target(const char *kind, const char *target);
+/* Rows by their number, which means something to this program alone; NULL where there is none. */
+const struct known_knob *knob_numbered(size_t number);
+size_t knob_number(const struct known_knob *row);
 /* When a knob is set and put back: what makes others anew comes before these. What is not known comes last.
  */
 int rank_of(const char *knob, const char *kind);

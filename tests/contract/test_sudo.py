@@ -8,8 +8,9 @@ import shlex
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,7 @@ from tests.unit import spaces
 from wulf.base import catalogue
 from wulf.node.change import steps
 from wulf.node.change.guard import PLACE, program
+from wulf.node.probe import build
 
 pytestmark = [pytest.mark.root]
 
@@ -366,6 +368,118 @@ def test_leases_and_deadlines_have_an_end(granted: Node) -> None:
     assert "too long" in granted.guard("lock me 999999999").stdout
     assert granted.guard("lock me 3600").returncode == 0
     assert "too long" in granted.guard("begin B me 999999999", stdin=STEP).stdout
+
+
+#: What who calls is to the guard where root calls it: a test can look at it, and trace it.
+AS_CALLER = ["env", "SUDO_UID=64321"]
+
+
+def _reader(guard: int) -> Path:
+    """Wait for the process that reads for a guard, and has begun to."""
+    children = Path(f"/proc/{guard}/task/{guard}/children")
+    deadline = time.monotonic() + 20
+    while True:
+        for pid in children.read_text().split():
+            if "Seccomp:\t2" in Path(f"/proc/{pid}/status").read_text():
+                return Path(f"/proc/{pid}")
+        assert time.monotonic() < deadline, "nobody reads"
+        time.sleep(0.01)
+
+
+def test_what_a_caller_sends_is_read_by_a_process_without_rights(granted: Node) -> None:
+    assert granted.guard("lock me 60").returncode == 0
+    words = [*granted.enter, *AS_CALLER, PLACE, "begin", "B", "me", "30"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as guard:
+        reader = _reader(guard.pid)
+        status = dict(line.split(":\t", 1) for line in (reader / "status").read_text().splitlines())
+        files = sorted(path.name for path in (reader / "fd").iterdir())
+        limits = (reader / "limits").read_text()
+        os.kill(int(reader.name), 9)
+        said = guard.communicate(STEP)[0]
+    assert {status[key] for key in ("Uid", "Gid")} == {"\t".join(["65534"] * 4)}
+    assert status["Groups"].strip() == ""
+    assert {int(status[f"Cap{which}"], 16) for which in ("Inh", "Prm", "Eff", "Amb")} == {0}
+    assert (status["NoNewPrivs"], files) == ("1", ["0", "1", "2"])
+    for name in ("Max processes", "Max file size"):
+        assert [line.split()[3] for line in limits.splitlines() if line.startswith(name)] == ["0"], limits
+    # It has ended before it said anything: nothing is granted.
+    assert (guard.returncode, said) == (1, "error\tnot through sudo: what is asked cannot be read\n")
+    assert granted.root("test", "-e", "/var/lib/wulf/tx/B").returncode == 1
+
+
+@pytest.fixture
+def faulty(granted: Node) -> Iterator[Callable[..., subprocess.CompletedProcess[str]]]:
+    """Return what has the caller's plan read by a process that does something of its own when it has read."""
+    program_of_tests = build.build_program("wulf-guard-faults", None).path
+    granted.root("mkdir", "-p", "/run/wulf-fault")
+    granted.root("cp", str(program_of_tests), "/run/faulty")
+    assert granted.guard("lock me 600").returncode == 0
+
+    def run(fault: str, *words: str, stdin: str = STEP) -> subprocess.CompletedProcess[str]:
+        granted.root("sh", "-c", f"echo '{fault}' >/run/wulf-fault/reader")
+        return granted.root(*AS_CALLER, "/run/faulty", *words, stdin=stdin)
+
+    yield run
+    granted.root("rm", "-rf", "/run/wulf-fault", "/run/faulty")
+
+
+@pytest.mark.parametrize("fault", ["open", "write", "fork", "kill", "leave"])
+def test_what_a_reader_does_beyond_reading_ends_it(
+    granted: Node, faulty: Callable[..., Any], fault: str
+) -> None:
+    assert faulty("none", "where").returncode == 0
+    done = faulty(fault, "begin", "B", "me", "30")
+    assert (done.returncode, "cannot be read" in done.stdout) == (1, True), done
+    assert granted.root("test", "-e", "/var/lib/wulf/tx/B").returncode == 1
+
+
+def _check_readers_that_lie(granted: Node, faulty: Callable[..., Any], seeds: Sequence[int]) -> None:
+    """What is begun after that is of the catalogue all the same."""
+    other = "nic.gro\tethtool\teth0\tfeature.generic-receive-offload\toff\n"
+    kept = f"{_SYSCTL_FILE}\tstored\t-\t{_SYSCTL_FILE}\tmade:B:-|{KNOB}=0\n"
+    codes = []
+    for seed in seeds:
+        done = faulty(f"flip {seed}", "swap", "-", "B", "me", "30", stdin=STEP + other + kept)
+        plan = granted.root("cat", "/var/lib/wulf/tx/B/plan").stdout
+        made = granted.root("sh", "-c", "find /etc -newer /run/wulf-fault/reader -type f").stdout.split()
+        granted.root(PLACE, "undo", "B")
+        granted.root("rm", "-rf", "/var/lib/wulf/tx/B")
+        codes.append(done.returncode)
+        assert done.returncode in (0, 1, 11), (seed, done)
+        assert set(made) <= {_SYSCTL_FILE, "/etc/systemd/system/wulf-recover.service"}, (seed, made)
+        for knob, kind, interface, target, value in (line.split("\t") for line in plan.splitlines()):
+            if kind == "stored":
+                assert (knob, interface, value.startswith("made:")) == (target, "-", True), (seed, plan)
+                continue
+            row = catalogue.knob(knob)
+            assert (kind, interface) in ((row.access.kind, "-"), (row.access.kind, "eth0")), (seed, plan)
+            assert target == row.access.target.replace("{interface}", interface)
+            assert steps.may_have(row, value), (seed, plan)
+    assert codes.count(1) > len(codes) / 2, codes
+
+
+def test_a_reader_that_lies_gets_nothing_else(granted: Node, faulty: Callable[..., Any]) -> None:
+    _check_readers_that_lie(granted, faulty, range(40))
+
+
+@pytest.mark.thorough
+def test_many_readers_that_lie_get_nothing_else(granted: Node, faulty: Callable[..., Any]) -> None:
+    _check_readers_that_lie(granted, faulty, range(40, 1000))
+
+
+@pytest.mark.parametrize("error", ["ENOSYS", "EINVAL"])
+def test_a_kernel_without_filters_of_calls_reads_all_the_same(granted: Node, error: str) -> None:
+    if shutil.which("strace", path="/usr/bin:/bin") is None:
+        pytest.skip("strace is not installed (apt install strace)")
+    assert granted.guard("lock me 60").returncode == 0
+    trace = ["strace", "-f", "-qq", "-o", "/run/trace", "-e", "trace=seccomp,setresuid"]
+    done = granted.root(*trace, "-e", f"inject=seccomp:error={error}", *AS_CALLER, PLACE, "where", stdin=STEP)
+    calls = granted.root("cat", "/run/trace").stdout
+    assert (done.returncode, "(INJECTED)" in calls, "setresuid(65534, 65534, 65534" in calls) == (
+        0,
+        True,
+        True,
+    ), (done, calls)
 
 
 AUTOCORKING = "sysctl\t-\tnet.ipv4.tcp_autocorking"

@@ -48,16 +48,6 @@ static const struct form FORMS[] = {
 
 static char *kept_bytes(struct bytes bytes) { return keep(bytes.at, bytes.size); }
 
-static char *replaced(const char *text, const char *what, const char *with) {
-    struct text all = {0};
-    for (const char *here; (here = strstr(text, what)) != NULL; text = here + strlen(what)) {
-        text_add(&all, text, (size_t)(here - text));
-        text_word(&all, with);
-    }
-    text_word(&all, text);
-    return all.at;
-}
-
 static bool is_dropin_of_network(const char *path) {
     const char *rest = starts_with(path, NETWORK) ? path + strlen(NETWORK) : "";
     return ends_with(rest, ".network.d/90-wulf.conf") && *rest != '.' &&
