@@ -34,7 +34,7 @@ static const struct known_knob *row_of(const struct step *step) {
     if (!row)
         return NULL;
     const bool former = *step->value == '@'; /* what was before: `rollback` alone makes such a step */
-    return former || read_value_of(row->type, row->range, row->words, bytes_of(step->value)) == GRANTED
+    return former || read_value_of(row->type, row->ranges, row->words, bytes_of(step->value)) == GRANTED
                ? row
                : NULL;
 }

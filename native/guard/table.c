@@ -13,8 +13,8 @@ static const struct known_kind KINDS[] = {
 #undef KNOB
 
 #define KIND(...)
-#define KNOB(knob, kind, target, type, low, high, words, rank)                                               \
-    {knob, kind, target, type, {low, high}, words, rank},
+#define KNOB(knob, kind, target, type, words, rank, ...)                                                     \
+    {knob, kind, target, type, {__VA_ARGS__}, words, rank},
 static const struct known_knob KNOBS[] = {
 #include "guard/table.inc"
 };

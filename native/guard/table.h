@@ -16,7 +16,7 @@ struct known_kind {
 struct known_knob {
     const char *knob, *kind, *target;
     enum value_type type;
-    struct range range;
+    struct range ranges[MOST_RANGES]; /* of each number */
     const char *words;
     int rank;
 };

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import random
 import shlex
 import shutil
 import subprocess
@@ -658,10 +659,36 @@ EXAMPLES = {
     "nic.InterruptThrottleRate": ("3", "3,1"),
     "nic.rings": ("512 256", "max max", "max"),
     "nic.xps": ("f", "ff,ffffffff"),
+    "sysctl.net.ipv4.tcp_mem": ("287898 383867 575796",),
     "sysctl.net.ipv4.tcp_rmem": ("4096 131072 6291456",),
     "ompi.btl_tcp_if_include": ("10.0.0.0/8", "eth0,eth1"),
     "ompi.coll_tuned_dynamic_rules_filename": ("/opt/wulf/rules.conf",),
 }
+
+
+def _vectors(knob: catalogue.Knob, chance: random.Random) -> Iterator[str]:
+    """Return values by chance, some of which the knob can have."""
+    numbers = sorted({bound + by for pair in knob.ranges for bound in pair for by in (-1, 0, 1)})
+    for _ in range(40):
+        count = chance.choice((len(knob.ranges),) * 4 + (1, len(knob.ranges) + 1))
+        some = chance.choices([*numbers, 7, 4096], k=count)
+        yield " ".join(map(str, sorted(some) if chance.random() < 0.6 else some))
+
+
+def test_a_vector_is_the_same_to_both_sides(granted: Node) -> None:
+    chance = random.Random(1)
+    assert granted.guard("lock me 600").returncode == 0
+    answers: dict[bool, int] = {True: 0, False: 0}
+    for knob in catalogue.knobs().values():
+        for value in _vectors(knob, chance) if knob.ranges and not catalogue.unsettable(knob) else ():
+            target = knob.access.target.replace("{interface}", "eth0")
+            interface = "eth0" if "{interface}" in knob.access.target else "-"
+            line = f"{knob.id}\t{knob.access.kind}\t{interface}\t{target}\t{value}\n"
+            said = granted.root(*AS_CALLER, PLACE, "where", stdin=line).stdout
+            may = steps.may_have(knob, value)
+            assert ("not through sudo" not in said) == may, (knob.id, value, said)
+            answers[may] += 1
+    assert min(answers.values()) > 20, answers
 
 
 def test_every_wish_is_granted(granted: Node) -> None:

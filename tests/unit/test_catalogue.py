@@ -245,6 +245,7 @@ def test_a_file_has_the_name_of_its_id(refused, directory: str) -> None:
 
 
 CORKING = "sysctl.net.ipv4.tcp_autocorking"
+VECTOR = "sysctl.net.ipv4.tcp_rmem"
 ACCESS = """
 read = "/proc/sys/net/ipv4/tcp_autocorking"
 set = "sysctl -w net.ipv4.tcp_autocorking={value}"
@@ -303,6 +304,17 @@ set = "sysctl -w net.ipv4.tcp_autocorking={value}"
             '"text"',
             "'range' is for knobs of the type int",
         ),
+        (CORKING, 'type = "int"', 'type = "vector"', "'ranges' is for knobs of the type vector"),
+        (VECTOR, "[1, 2147483647],", "[9, 1],", "'ranges' has pairs, the smaller value first"),
+        (VECTOR, '"vector"', '"text"', "'ranges' is for knobs of the type vector"),
+        (
+            VECTOR,
+            "rising",
+            'default = "4096 1024 6291456"\nrising',
+            "default has '4096 1024 6291456': none of",
+        ),
+        (VECTOR, "rising", 'values = ["4096"]\nrising', "values has '4096': 3 whole numbers"),
+        ("napi.gro_flush_timeout", '"20000 10"', '"20000 -1"', "-1 is not from 0 to 2147483647"),
         ("svc.iptables_legacy", '"0"', '"none"', "has 'none': of the type int it must be a whole number"),
         ("nic.tx_usecs", '"<=10"', '"<=20000"', "recommend.latency has '20000'"),
         ("nic.tx_usecs", '"<=10"', '"<ten"', "not a recommendation"),

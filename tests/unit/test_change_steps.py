@@ -29,6 +29,11 @@ def test_words_become_wishes():
     ]
 
 
+def test_a_vector_is_written_as_the_kernel_writes_it():
+    (knob_setting,) = steps.parse(["tcp_rmem=4096   0131072 6291456"])
+    assert knob_setting.value == "4096 131072 6291456"
+
+
 def test_one_word_is_for_all_features_of_a_knob():
     (knob_setting,) = steps.parse(["nic.tso_gso=on"])
     assert knob_setting.value == "on on"
@@ -46,6 +51,11 @@ def test_one_word_is_for_all_features_of_a_knob():
         ("nic.tso_gso=on maybe", "on or off, or a word for each of tcp-segmentation-offload, generic"),
         ("nic.tso_gso=on off on", "on or off, or a word for each"),
         ("nic.tso_gso=on\toff", "letters, digits"),
+        ("tcp_mem=balanced", "3 whole numbers"),
+        ("tcp_mem=1 2", "3 whole numbers"),
+        ("tcp_mem=0 1 2", "0 is not from 1 to"),
+        ("tcp_rmem=4096 1024 6291456", "smaller than the one before"),
+        ("napi.gro_flush_timeout=0 -1", "-1 is not from 0 to"),
         ("cpu.isolcpus=1", "set at boot"),
         ("cpu.mitigations=off", "security"),
         ("tcp_low_latency=1", "no effect any more"),

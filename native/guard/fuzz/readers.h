@@ -62,10 +62,10 @@ static size_t read_tools(struct bytes text) {
 }
 
 static size_t read_values(struct bytes text) {
-    static const struct range range = {-5, 9000};
+    static const struct range ranges[MOST_RANGES] = {{-5, 9000}, {1, 20}};
     size_t sum = 0;
     for (enum value_type type = NUMBER; type <= SWITCHES; type++)
-        sum += read_value_of(type, range, "on off", text) == GRANTED;
+        sum += read_value_of(type, ranges, "on off", text) == GRANTED;
     return sum;
 }
 

@@ -90,7 +90,7 @@ static const struct form *form_of(const struct making *making) {
 /* The row of an item whose value it may have. */
 static const struct known_knob *row_of(const struct made_item *item) {
     const struct known_knob *row = knob_named(item->knob);
-    return row && item->value.at && read_value_of(row->type, row->range, row->words, item->value) == GRANTED
+    return row && item->value.at && read_value_of(row->type, row->ranges, row->words, item->value) == GRANTED
                ? row
                : NULL;
 }

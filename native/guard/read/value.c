@@ -12,13 +12,34 @@ static bool is_one_of(struct bytes word, const char *words) {
     return false;
 }
 
-static bool in_range(struct range range, struct bytes text) {
+static bool read_in_range(struct range range, struct bytes text, int64_t *value) {
     const bool negative = text.size && text.at[0] == '-' && range.low < 0;
     uint64_t number;
     if (!bytes_number(bytes_from(text, negative), INT64_MAX, &number) || (negative && number == 0))
         return false;
-    const int64_t value = negative ? -(int64_t)number : (int64_t)number;
-    return value >= range.low && value <= range.high;
+    *value = negative ? -(int64_t)number : (int64_t)number;
+    return *value >= range.low && *value <= range.high;
+}
+
+static bool in_range(struct range range, struct bytes text) {
+    int64_t value;
+    return read_in_range(range, text, &value);
+}
+
+/* As many as there are ranges, with one space between them. */
+static bool are_numbers(const struct range ranges[MOST_RANGES], bool rising, struct bytes value) {
+    int64_t before = INT64_MIN, number;
+    bool more = true;
+    for (size_t i = 0; i < MOST_RANGES && (ranges[i].low || ranges[i].high); i++) {
+        struct bytes word = value;
+        if (!more)
+            return false;
+        more = cut(&value, ' ', &word);
+        if (!read_in_range(ranges[i], word, &number) || (rising && number < before))
+            return false;
+        before = number;
+    }
+    return !more;
 }
 
 static bool is_mask(struct bytes word) {
@@ -49,10 +70,8 @@ static bool is_cpus(struct bytes word) { /* 0-3,5 */
     return true;
 }
 
-static bool is_good_word(enum value_type type, struct range range, struct bytes word) {
+static bool is_good_word(enum value_type type, struct bytes word) {
     switch (type) {
-    case NUMBERS:
-        return in_range(range, word);
     case CPUS:
         return is_cpus(word);
     case MASKS:
@@ -69,12 +88,12 @@ static bool is_good_word(enum value_type type, struct range range, struct bytes 
 }
 
 /* Words with one space between them. */
-static bool are_good_words(enum value_type type, struct range range, struct bytes value) {
+static bool are_good_words(enum value_type type, struct bytes value) {
     struct bytes word;
     while (cut(&value, ' ', &word))
-        if (!is_good_word(type, range, word))
+        if (!is_good_word(type, word))
             return false;
-    return is_good_word(type, range, value);
+    return is_good_word(type, value);
 }
 
 static bool are_pairs(struct bytes value) {
@@ -114,10 +133,14 @@ static bool is_duration(struct bytes value) {
     return in_range((struct range){0, 600000}, value);
 }
 
-static bool is_good(enum value_type type, struct range range, const char *words, struct bytes value) {
+static bool is_good(enum value_type type, const struct range ranges[MOST_RANGES], const char *words,
+                    struct bytes value) {
     switch (type) {
     case NUMBER:
-        return in_range(range, value) || is_one_of(value, words);
+        return in_range(ranges[0], value) || is_one_of(value, words);
+    case NUMBERS:
+    case RISING:
+        return are_numbers(ranges, type == RISING, value);
     case WORDS:
         return is_one_of(value, words);
     case NAME:
@@ -131,10 +154,11 @@ static bool is_good(enum value_type type, struct range range, const char *words,
     case PAIRS:
         return are_pairs(value);
     default:
-        return are_good_words(type, range, value);
+        return are_good_words(type, value);
     }
 }
 
-enum outcome read_value_of(enum value_type type, struct range range, const char *words, struct bytes value) {
-    return value.size && value.size <= MOST && is_good(type, range, words, value) ? GRANTED : FAILED;
+enum outcome read_value_of(enum value_type type, const struct range ranges[MOST_RANGES], const char *words,
+                           struct bytes value) {
+    return value.size && value.size <= MOST && is_good(type, ranges, words, value) ? GRANTED : FAILED;
 }

@@ -8,7 +8,8 @@
 enum value_type {
     NUMBER,   /* in a range, or one of the words beside it */
     WORDS,    /* one of the words */
-    NUMBERS,  /* "4096 131072 6291456" */
+    NUMBERS,  /* "20000 10": each in a range of its own */
+    RISING,   /* "4096 131072 6291456": and none smaller than the one before it */
     NAME,     /* "network-latency" */
     TEXT,     /* numbers and names with commas: a driver's parameter */
     DURATION, /* "default", "200", "5ms" */
@@ -25,7 +26,10 @@ struct range {
     int64_t low, high;
 };
 
-MUST_CHECK enum outcome read_value_of(enum value_type type, struct range range, const char *words,
-                                      struct bytes value);
+enum { MOST_RANGES = 3 };
+
+/* `ranges` ends with one of zeros, where it has not as many as there may be. */
+MUST_CHECK enum outcome read_value_of(enum value_type type, const struct range ranges[MOST_RANGES],
+                                      const char *words, struct bytes value);
 
 #endif

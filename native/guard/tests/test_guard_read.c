@@ -69,7 +69,8 @@ static void a_file_is_made_of_settings(void) {
 }
 
 static void a_value_is_of_its_type(void) {
-    static const struct range range = {68, 65535}, any = {INT32_MIN, INT32_MAX};
+    static const struct range one[MOST_RANGES] = {{68, 65535}},
+                              several[MOST_RANGES] = {{-5, 10}, {1, 100}, {1, INT32_MAX}};
     static const struct {
         enum value_type type;
         const char *text;
@@ -84,6 +85,22 @@ static void a_value_is_of_its_type(void) {
         {NUMBER, "+9000", false},
         {NUMBER, "off", true},
         {NUMBER, "99999999999999999999", false},
+        {NUMBERS, "10 5 1", true},
+        {NUMBERS, "-5 100 2147483647", true},
+        {NUMBERS, "11 5 1", false},
+        {NUMBERS, "10 101 1", false},
+        {NUMBERS, "10 5 0", false},
+        {NUMBERS, "10 5 2147483648", false},
+        {NUMBERS, "10 5", false},
+        {NUMBERS, "10 5 1 1", false},
+        {NUMBERS, "10 5 1 ", false},
+        {NUMBERS, "10  5 1", false},
+        {NUMBERS, "10 5 x", false},
+        {RISING, "10 10 11", true},
+        {RISING, "-5 1 2147483647", true},
+        {RISING, "10 5 11", false},
+        {RISING, "1 2 1", false},
+        {RISING, "1 2", false},
         {WORDS, "on", true},
         {WORDS, "on off", false},
         {WORDS, "o", false},
@@ -121,7 +138,7 @@ static void a_value_is_of_its_type(void) {
         {SWITCHES, "@A/saved.1", false},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
-        const bool good = read_value_of(cases[i].type, cases[i].type == NUMBER ? range : any, "on off",
+        const bool good = read_value_of(cases[i].type, cases[i].type == NUMBER ? one : several, "on off",
                                         of(cases[i].text)) == GRANTED;
         if (good != cases[i].good)
             fprintf(stderr, "%d: '%s'\n", (int)cases[i].type, cases[i].text);

@@ -96,6 +96,10 @@ class Knob(Data, frozen=True, kw_only=True):
     unit: str = ""
     #: Smallest and largest value.
     range: tuple[int, int] | None = None
+    #: Of a vector the smallest and largest value of each of its numbers.
+    ranges: tuple[tuple[int, int], ...] = ()
+    #: Of a vector, whether none of its numbers is smaller than the one before it.
+    rising: bool = False
     #: The kernel's own value, where it is the same in all versions; empty where not.
     default: str = ""
     #: Values worth trying; of numbers the smallest and the largest say how far it is swept.
@@ -268,6 +272,7 @@ def _faults_of_values(knob: Knob) -> Iterator[str]:
         if knob.type in ("bool", "enum", "service") and knob.values and chosen not in knob.values:
             yield f"recommend.{profile} is {chosen!r}, which is none of 'values'"
     named += [("special", one.value) for one in knob.special]
+    yield from _faults_of_vector(knob, named)
     if knob.type != "int":
         if knob.range is not None:
             yield "'range' is for knobs of the type int"
@@ -279,6 +284,30 @@ def _faults_of_values(knob: Knob) -> Iterator[str]:
         if value and value not in words and not (_WHOLE.fullmatch(value) and low <= int(value) <= high):
             limits = f" from {low} to {high}, as 'range' says" if knob.range is not None else ""
             yield f"{key} has {value!r}: of the type int it must be a whole number{limits}"
+
+
+def _faults_of_vector(knob: Knob, named: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Say which numbers a vector cannot have that its file names."""
+    if (knob.type == "vector") != bool(knob.ranges) or (knob.rising and not knob.ranges):
+        yield "'ranges' is for knobs of the type vector, each of which has it; 'rising' goes with it"
+    if any(low >= high for low, high in knob.ranges):
+        yield "'ranges' has pairs, the smaller value first"
+    for key, value in named:
+        if value and knob.ranges and vector_fault(knob, value):
+            yield f"{key} has {value!r}: {vector_fault(knob, value)}"
+
+
+def vector_fault(knob: Knob, value: str) -> str:
+    """Return why a knob of the type vector cannot have a value; empty where it can."""
+    words = value.split()
+    if len(words) != len(knob.ranges) or not all(_WHOLE.fullmatch(word) for word in words):
+        return f"{len(knob.ranges)} whole numbers"
+    for word, (low, high) in zip(words, knob.ranges, strict=True):
+        if not low <= int(word) <= high:
+            return f"{word} is not from {low} to {high}"
+    if knob.rising and sorted(words, key=int) != words:
+        return "none of its numbers may be smaller than the one before it"
+    return ""
 
 
 def _faults_of_access(knob: Knob, targets: dict[tuple[str, str], str]) -> Iterator[str]:

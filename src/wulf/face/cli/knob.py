@@ -150,7 +150,8 @@ def sections(entry: Knob) -> dict[str, list[str]]:
     section(
         "Value",
         f"{entry.type}" + (f" [{entry.unit}]" if entry.unit else ""),
-        f"from {entry.range[0]} to {entry.range[1]}" if entry.range else "",
+        "; ".join(f"from {low} to {high}" for low, high in ([entry.range] if entry.range else entry.ranges)),
+        "none smaller than the one before it" if entry.rising else "",
         f"worth trying: {', '.join(entry.values)}" if entry.values else "",
         *(
             f"{one.value}: {one.meaning}"

@@ -88,7 +88,7 @@ def check(knob: Knob, value: str) -> KnobSetting:
         if not low <= int(value) <= high:
             raise UsageError(f"{knob.id}={value}: from {low} to {high}")
     if knob.type == "vector":
-        _check_vector(knob, value)
+        value = _of_vector(knob, value)
     if knob.type in ("bool", "service", "enum") and knob.values and value not in knob.values:
         raise UsageError(f"{knob.id}={value}: one of {', '.join(knob.values)}")
     if knob.access.kind == "ethtool" and knob.access.target.startswith("feature."):
@@ -96,12 +96,12 @@ def check(knob: Knob, value: str) -> KnobSetting:
     return KnobSetting(knob=knob, value=value)
 
 
-def _check_vector(knob: Knob, value: str) -> None:
-    """Refuse what is not whole numbers, as many as its known values have."""
-    words = value.split()
-    known = knob.values[0].split() if knob.values else words
-    if len(words) != len(known) or not all(_WHOLE.fullmatch(word) for word in words):
-        raise UsageError(f"{knob.id}={value}: {len(known)} whole numbers")
+def _of_vector(knob: Knob, value: str) -> str:
+    """Return its numbers with one space between them."""
+    fault = catalogue.vector_fault(knob, value)
+    if fault:
+        raise UsageError(f"{knob.id}={value}: {fault}")
+    return " ".join(str(int(word)) for word in value.split())
 
 
 def _of_features(knob: Knob, value: str) -> str:

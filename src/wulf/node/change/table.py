@@ -92,18 +92,23 @@ def _knobs() -> Iterator[str]:
     ranks = catalogue.ranks()
     for knob in sorted(catalogue.knobs().values(), key=lambda one: one.id):
         if not catalogue.unsettable(knob):
-            low, high = knob.range or (_LEAST, _MOST)
             target = knob.access.target.replace("{interface}", INTERFACE)
             words = " ".join(_words(knob))
             texts = ", ".join(json.dumps(text) for text in (knob.id, knob.access.kind, target))
-            yield f"KNOB({texts}, {_type(knob)}, {low}, {high}, {json.dumps(words)}, {ranks[knob.id]})"
+            yield f"KNOB({texts}, {_type(knob)}, {json.dumps(words)}, {ranks[knob.id]}, {_ranges(knob)})"
+
+
+def _ranges(knob: Knob) -> str:
+    """Return the bounds of each number that a value has, as C writes them."""
+    ranges = knob.ranges or ((knob.range or (_LEAST, _MOST)) if knob.type == "int" else (0, 0),)
+    return ", ".join(f"{{{low}, {high}}}" for low, high in ranges)
 
 
 def _type(knob: Knob) -> str:
     if knob.type == "int":
         return "NUMBER"
     if knob.type == "vector":
-        return "NUMBERS"
+        return "RISING" if knob.rising else "NUMBERS"
     if knob.type in ("bool", "enum", "service") and knob.values:
         return "WORDS"
     group = knob.access.target.split(".")[0]
