@@ -2,7 +2,7 @@
 
 A 2-D stencil with a small reduction in every iteration, exported as SMPI's time-independent traces and platform:
 64 ranks, then 256. Ratio of the wall-clock times (goal: SMPI takes at least 20 times as long), and how far the two
-predictions are apart. Then three programs at which others fail: a task farm that receives from anybody, a collective
+predictions are apart. Then three programs at which others fail: a task farm that receives from any source, a collective
 of two of four ranks, and scan, gatherv and alltoallv. The replay must take all of them; what SMPI does with the
 exports is printed.
 

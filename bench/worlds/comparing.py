@@ -90,7 +90,7 @@ WORLDS = (
     World(
         item="B4",
         name="compare-turns-carried",
-        says="comparisons in turn of the same, called better or worse as the candidate leaves 5 % to the next launch",
+        says="interleaved comparisons of the same, called better or worse as one leaves 5 % to the next launch",
         at_most=0.05,
         times=1000,
         run=_turns(0.05, 0.0, "better", "worse"),
@@ -98,7 +98,7 @@ WORLDS = (
     World(
         item="B4",
         name="compare-turns-found",
-        says="comparisons in turn that call a candidate worse that is slower by 5 % and leaves nothing",
+        says="interleaved comparisons that call a candidate worse that is slower by 5 % and leaves nothing",
         at_least=0.85,
         times=500,
         run=_turns(0.0, 0.05, "worse"),
@@ -106,7 +106,7 @@ WORLDS = (
     World(
         item="B4",
         name="compare-turns-none",
-        says="comparisons in turn of the same that leaves nothing, called better or worse",
+        says="interleaved comparisons of the same that leaves nothing, called better or worse",
         at_most=0.02,
         times=1000,
         run=_turns(0.0, 0.0, "better", "worse"),

@@ -213,7 +213,7 @@ WORLDS = (
     World(
         item="A1",
         name="diagnose-seen",
-        says="nodes as slow as a run says that it names in nine cases of ten, that are named",
+        says="nodes as slow as a run says that it names in nine cases out of ten, that are named",
         at_least=0.85,
         times=150,
         run=_seen,

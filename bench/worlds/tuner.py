@@ -311,7 +311,7 @@ def _one_of_two(done: Run) -> bool:
 
 
 def _warned(done: Run) -> bool:
-    return any("trial before" in note for note in done.tuning.notes)
+    return any("previous trial" in note for note in done.tuning.notes)
 
 
 WORLDS = (
@@ -382,7 +382,7 @@ WORLDS = (
     World(
         item="B4",
         name="tune-delayed-told",
-        says="searches that say that what was set in the trial before matters, where it does",
+        says="searches that say that the setting of the previous trial matters, where it does",
         at_least=0.95,
         times=40,
         run=_searches(_delayed, _warned),

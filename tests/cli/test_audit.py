@@ -56,8 +56,12 @@ WRONG = {
     "an unknown knob": (["settings", "show", "nic.rx"], 2, "there is no knob 'nic.rx'; did you mean nic.rx_"),
     "an unknown layer": (["settings", "list", "--layer", "x"], 2, "kernel_net"),
     "a look that is not there": (["audit", "--from", "no.tar"], 1, "there is no no.tar"),
-    "a look that is none": (["audit", "facts", "--from", "/etc/hostname"], 1, "is not a look saved with"),
-    "a directory": (["audit", "facts", "--from", "/etc"], 1, "/etc is not a look"),
+    "a look that is none": (
+        ["audit", "facts", "--from", "/etc/hostname"],
+        1,
+        "does not hold facts saved with",
+    ),
+    "a directory": (["audit", "facts", "--from", "/etc"], 1, "/etc does not hold facts"),
     "saving and reading": (["audit", "facts", "--from", "a", "--save", "b"], 2, "give one of them"),
     "a cluster and a file": (
         ["audit", "facts", "--from", "a", "--cluster", "local"],

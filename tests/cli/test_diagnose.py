@@ -50,6 +50,6 @@ def test_what_it_cannot_do_is_said(tmp_path):
     gate = wulf(tmp_path, "diagnose", "run", "--baseline", "run", "--fail-if", "slower")
     assert (gate.returncode, "write it as 'worse > 5%'" in gate.stderr) == (2, True)
     alone = wulf(tmp_path, "diagnose", "run", "--fail-if", "worse > 5%")
-    assert (alone.returncode, "--fail-if is about --baseline" in alone.stderr) == (2, True)
+    assert (alone.returncode, "--fail-if needs --baseline" in alone.stderr) == (2, True)
     missing = wulf(tmp_path, "diagnose", "run", "--baseline", "nothing")
     assert missing.returncode != 0 and "nothing" in missing.stderr

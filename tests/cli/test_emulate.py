@@ -195,7 +195,7 @@ HEAD = 'title = "t"\nranks = 4\n[[program]]\nname = "p"\niterations = 3\n[[progr
         (f'{HEAD}compute = "5 us"\ntasks = 5', "a.toml:8: program[0].step[0].tasks: only an exchange"),
         (f'{HEAD}exchange = "hypercube"\nsize = 8', "a hypercube has 2, 4, 8"),
         (f'{HEAD}exchange = "halo-2d"\nsize = 8\ndims = [4, 4]', "4 × 4 is not 6"),
-        (f'{HEAD}exchange = "edges"\nsize = 8\nedges = [[0, 9]]', "9 is no rank of a program of 6"),
+        (f'{HEAD}exchange = "edges"\nsize = 8\nedges = [[0, 9]]', "9 is not a rank of a program of 6"),
         (f"{HEAD}compute = ", "a.toml:7: not TOML"),
         ('title = "t"', "program"),
     ],

@@ -85,7 +85,7 @@ def test_what_is_interrupted_is_kept_and_nothing_runs_on(tmp_path):
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=HANGS_S)
     assert process.returncode == 130
-    assert "interrupted: rounds that were whole are kept" in out and "1 run of HPCC passed all checks" in out
+    assert "interrupted: complete rounds are kept" in out and "1 run of HPCC passed all checks" in out
     again = wulf(tmp_path, "bench", "hpcc", "cut", "--json")
     assert again.returncode == 0 and json.loads(again.stdout)["status"] == "interrupted"
     assert not list((tmp_path / ".cache" / "wulf" / "hpcc").iterdir())

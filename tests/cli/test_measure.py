@@ -153,7 +153,7 @@ def test_a_plan_that_each_cpu_does_not_go_with_names_the_file(hosts):
     (hosts / "wrong.toml").write_text(HOST_PLAN.replace('"noise_on"', '"empty"'), encoding="utf-8")
     done = wulf(hosts, "measure", "--run", "wrong", "--cluster", "local", "--plan", "wrong.toml")
     assert done.returncode == 2
-    assert "wrong.toml: experiment 3 (empty): each_cpu: empty is not made on one given CPU" in done.stderr
+    assert "wrong.toml: experiment 3 (empty): each_cpu: empty is not performed on a given CPU" in done.stderr
 
 
 def test_analysis_is_made_again_the_same(measured):
@@ -333,7 +333,7 @@ def test_two_nodes_leave_nobody_to_stream(tmp_path):
     for more in ([], ["--dry-run"]):
         done = wulf(tmp_path, "measure", "--run", "none", "--cluster", "local", "--plan", "alone.toml", *more)
         assert done.returncode == 1
-        assert "traffic beside it takes two: name more nodes" in done.stderr
+        assert "background traffic needs two: name more nodes" in done.stderr
     assert not (tmp_path / "runs" / "none").exists()
 
 

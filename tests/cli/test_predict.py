@@ -188,7 +188,7 @@ def test_several_traces_at_once_are_what_each_is_alone(place):
     assert sorted(path.name for path in (place / "pages").iterdir()) == ["3.wtrace.html", "4.wtrace.html"]
     assert "of one trace" in refused(place, *traces, "--on", "cal", "--verify")
     (place / "file").write_text("")
-    assert "this is a file" in refused(place, *traces, "--on", "cal", "--html", "file")
+    assert "it is a file" in refused(place, *traces, "--on", "cal", "--html", "file")
 
 
 def test_receives_from_anybody_are_said(place):
@@ -238,7 +238,7 @@ def test_the_program_is_launched_again_and_held_against_the_interval(place, heat
     assert checked["inside"] is False and checked["network"] == "as it is"
     assert 0 < checked["time"]["low"] <= checked["time"]["value"] <= checked["time"]["high"] < 300
     assert checked["ratio"] == pytest.approx(checked["time"]["value"] / 300, rel=0.01)
-    assert "an interval takes 6" in wulf(place, *VERIFY, "--launches", "2").stderr
+    assert "an interval needs 6" in wulf(place, *VERIFY, "--launches", "2").stderr
 
 
 @pytest.mark.thorough

@@ -60,7 +60,7 @@ def test_damaged_labels_do_not_make_a_run_damaged(tmp_path: Path, runs: Path) ->
     entry = listed(tmp_path)["first"]
     assert (entry["note"], entry["launches"]) == ("labels.json is damaged", before)
     done = wulf(tmp_path, "runs", "tag", "first", "good")
-    assert done.returncode == 1 and "take it away to begin anew" in " ".join(done.stderr.split())
+    assert done.returncode == 1 and "remove it to begin anew" in " ".join(done.stderr.split())
 
 
 @pytest.mark.root

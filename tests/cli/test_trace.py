@@ -132,7 +132,7 @@ def test_a_launcher_that_is_killed_leaves_what_its_ranks_did(tmp_path, family):
     for stream in trace.streams:
         kinds = {record.kind for record in itertools.islice(stream.records(), 100)}
         assert Kind.SENDRECV in kinds and len(stream.slots) > 100
-    assert "cut off: 2 ranks did not come to MPI_Finalize" in " ".join(done.stdout.split())
+    assert "cut off: 2 ranks did not reach MPI_Finalize" in " ".join(done.stdout.split())
 
 
 @pytest.mark.mpi
@@ -216,6 +216,6 @@ def test_persistent_messages_communicators_and_what_died_are_summed_up(tmp_path)
     assert calls["MPI_Win_create"]["count"] == 1
     assert [rank["state"] for rank in shown["ranks"]] == ["finished", "running"]
     assert (
-        "cut off: 1 rank did not come to MPI_Finalize"
+        "cut off: 1 rank did not reach MPI_Finalize"
         in wulf(tmp_path, "program", "trace", "show", "a.wtrace").stdout
     )

@@ -79,7 +79,7 @@ def test_words_and_a_page(place):
 def test_a_trace_that_was_cut_off_or_takes_from_anybody_is_refused(place):
     ring(place / "ring.wtrace", run_ns=1_000_000, steps=2, wild=True)
     said = refused(place)
-    assert "8 receives from anybody" in said and "--as-traced" in said
+    assert "8 receives from any source" in said and "--as-traced" in said
     assert asked(place, "--as-traced").returncode == 0
     # A rank was killed in its last step: the others wait for it.
     ring(place / "ring.wtrace", run_ns=1_000_000, steps=2, cut=True)

@@ -110,7 +110,7 @@ def test_two_links_away_without_the_switch_then_a_reboot_forgets_it(ring, run):
     done = run("audit", "topology", "--routes", "2")
     assert done.returncode == 0, done.stdout + done.stderr
     assert (
-        "8 routes over 1 link\n4 routes over 2 links\npackets for others are sent on by node" in done.stdout
+        "8 routes over 1 link\n4 routes over 2 links\npackets for others are forwarded by node" in done.stdout
     )
     assert way(ring, "node01", "node03")[0].startswith("cable")
     assert way(ring, "node03", "node01")[0].startswith("cable")

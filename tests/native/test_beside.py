@@ -104,4 +104,4 @@ def test_a_stream_that_does_not_run_to_the_end_fails_the_launch_and_names_its_no
 def test_a_stream_of_a_few_visits_is_no_traffic(net_probe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background_traffic, "_SWEEPS", 8)
     found = launch(dict.fromkeys(NODES, str(net_probe)))
-    assert "ended before the launch that it was to run beside" in (found.launch.error or "")
+    assert "ended before the launch that it was to accompany" in (found.launch.error or "")

@@ -63,9 +63,9 @@ def test_another_seed_is_another_order(paired: MpiProbe) -> None:
 @pytest.mark.parametrize(
     ("ranks", "words", "message"),
     [
-        (2, "200 0 1 1", "0 is no whole number from 1 to"),
-        (2, "200 1 x 1", "x is no whole number"),
-        (2, "200 1 1 16777217", "16777217 is no whole number from 0 to 16777216"),
+        (2, "200 0 1 1", "0 is not a whole number from 1 to"),
+        (2, "200 1 x 1", "x is not a whole number"),
+        (2, "200 1 1 16777217", "16777217 is not a whole number from 0 to 16777216"),
         (2, "200 1 1", "usage:"),
         (1, "200 1 1 1", "there are 1 ranks: start it with -np 2"),
     ],

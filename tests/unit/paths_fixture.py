@@ -73,4 +73,6 @@ def inferred(*, told: bool = True) -> InferredFabric:
     """Return the tree of switches of the fabric with a bad spine; or one that nothing tells."""
     whole = bad()
     nodes = whole.nodes if told else whole.nodes[:3]
-    return concluded(nodes, {}, whole.seen if told else [], {}, {"node00–node01": "the probe fell silent"})
+    return concluded(
+        nodes, {}, whole.seen if told else [], {}, {"node00–node01": "the probe stopped responding"}
+    )

@@ -62,7 +62,7 @@ def test_what_will_be_otherwise_is_said_and_no_answer_is_none():
     assert notes == [
         "n2: vm.swappiness will be 60 at boot, by /etc/sysctl.d/zzzzz.conf",
         "n3: its system does not say what it makes of its files at boot (sysctl)",
-        "n4: what holds at boot could not be asked: n4: not done in 60 s",
+        "n4: the settings at boot could not be determined: n4: not done in 60 s",
     ]
 
 

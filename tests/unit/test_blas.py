@@ -123,7 +123,7 @@ def test_a_library_that_is_built_in_cannot_be_exchanged(here, tmp_path):
     own.write_text("void dgemm_(void) {}\n")
     program = _calls_dgemm(tmp_path, str(own), "-static")
     (library,) = blas_libraries.named([(str(REFERENCE), False)])
-    with pytest.raises(ProbeError, match="cannot be exchanged"):
+    with pytest.raises(ProbeError, match="cannot be replaced"):
         procedure.proven(here, "local1", str(program), library)
     with pytest.raises(ProbeError, match="there is no program nonesuch"):
         procedure.proven(here, "local1", "nonesuch", library)

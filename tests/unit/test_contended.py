@@ -127,7 +127,7 @@ def test_programs_beside_slow_it_against_alone():
 def test_receives_that_keep_their_order_are_said():
     found = contended.contention(compared([0.9], wild=10, chosen=4), "")
     assert "Order matters" in found.meaning[0]
-    assert any("6 of 10 receives from anybody" in line for line in found.meaning)
+    assert any("6 of 10 receives from any source" in line for line in found.meaning)
 
 
 @pytest.mark.parametrize(

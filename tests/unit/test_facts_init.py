@@ -33,7 +33,7 @@ def test_the_interface_that_names_lead_to() -> None:
 def test_the_users_interface_and_its_addresses() -> None:
     choice = choose(TWO, NAMED, "ib0")
     assert (choice.interface, choice.addresses) == ("ib0", {"n1": "10.0.0.1", "n2": "10.0.0.2"})
-    assert "names do not lead to ib0 on n1, n2" in choice.notes[0]
+    assert "names do not resolve to ib0 on n1, n2" in choice.notes[0]
 
 
 def test_the_only_interface_there_is() -> None:
@@ -44,7 +44,7 @@ def test_the_only_interface_there_is() -> None:
 def test_no_guess_when_nothing_stands_out() -> None:
     choice = choose(TWO, {}, None)
     assert (choice.interface, choice.addresses) == (None, {})
-    assert "no interface stands out among eth0, ib0" in choice.notes[0]
+    assert "cannot choose an interface among eth0, ib0" in choice.notes[0]
 
 
 def test_an_interface_that_some_nodes_lack_is_refused() -> None:

@@ -183,7 +183,7 @@ def test_a_captured_node_is_whole() -> None:
 @given(st.binary(max_size=300))
 def test_garbage_is_never_an_exception(noise: bytes) -> None:
     node = record(answer(noise), "eth0", KNOBS)
-    assert node.error == "n1: what it printed is not a look at a node"
+    assert node.error == "n1: its output does not hold the facts of a node"
     check_whole(parse("n1", noise.decode("utf-8", "replace"), "eth0", KNOBS))
 
 

@@ -96,7 +96,7 @@ def test_what_another_version_prints_is_read_too():
             "a size in whole bytes",
         ),
         ("netpipe-printed.txt", "24.61 usec", "0.00 usec", r"line 5: expected a time \[usec\] above 0"),
-        ("iperf3.json", '"blksize"', '"block"', r"no output that is known|blksize"),
+        ("iperf3.json", '"blksize"', '"block"', r"not an output of a known benchmark|blksize"),
         ("hpl.txt", "PASSED", "FAILED", "passed their check"),
         ("hpcc.txt", "End of Summary section.", "", "the summary has no end"),
     ],
@@ -116,7 +116,7 @@ def test_text_of_iperf3_lacks_what_makes_a_time_of_a_rate():
 
 def test_what_is_no_output_is_refused(tmp_path):
     (tmp_path / "x").write_text("hello\n")
-    with pytest.raises(ImportFormatError, match=r"no output that is known; these are: .*Intel"):
+    with pytest.raises(ImportFormatError, match=r"not an output of a known benchmark; these are: .*Intel"):
         read_files([tmp_path / "x"])
     with pytest.raises(ImportFormatError, match=r"missing\.txt: No such file"):
         read_files([tmp_path / "missing.txt"])

@@ -259,9 +259,7 @@ def test_who_names_a_setting_is_told_which_finding_mends_it() -> None:
 def test_every_finding_that_is_not_mended_says_why() -> None:
     odd = nodes(node01={MTU: 1400}, node02={MTU: 1400, "cpu.model": "b"})
     findings = found_on(odd).findings
-    assert {one.id: one.reason for one in findings}["same.mtu"].startswith(
-        "not more than half of all nodes agree"
-    )
+    assert {one.id: one.reason for one in findings}["same.mtu"].startswith("no majority of the nodes agrees")
     assert all(bool(one.reason) == (one.remedy != "mend") for one in findings)
     assert "wulf settings set nic.mtu=VALUE" in words.remedy(
         next(one for one in findings if one.id == "same.mtu")
@@ -274,7 +272,7 @@ def test_what_was_kept_and_then_not_looked_at_is_told() -> None:
     out = io.StringIO()
     print_page(shown.build(found), Console(file=out, width=200))
     assert "what is left is not known (wulf audit): interrupted" in out.getvalue()
-    assert "not measured what it brought: --no-measure" in out.getvalue()
+    assert "its effect was not measured: --no-measure" in out.getvalue()
 
 
 def test_what_was_only_refused_is_on_the_page_too() -> None:

@@ -130,12 +130,12 @@ def test_a_slower_size_is_said() -> None:
     slow = msgspec.structs.replace(FOUND.held_out[0], ratio=ratio(1.2))
     found = msgspec.structs.replace(FOUND, held_out=[slow])
     assert found.slower == [slow]
-    assert "slower at some sizes" in shown(found)
+    assert "slower at some intermediate sizes" in shown(found)
 
 
 def test_a_file_that_was_not_judged_is_said() -> None:
     found = msgspec.structs.replace(FOUND, held_out=[], mean=None)
-    assert "no size between was measured" in shown(found)
+    assert "no intermediate size was measured" in shown(found)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_a_file_that_was_not_judged_is_said() -> None:
         ),
         (
             HeldOutFailure(collective="bcast", ranks=4, without_file=16, judged=False, reason="it hung"),
-            "not all sizes between could be judged",
+            "not all intermediate sizes could be judged",
             "16 launches without the file failed, it is not judged: it hung",
         ),
     ],

@@ -76,7 +76,7 @@ def test_a_doubtful_pattern_is_not_called_unharmed(report: TuningReport) -> None
     [
         (
             "nothing",
-            "no setting is proven to help; a change of −2.9 % would have been found in nine cases of ten",
+            "no setting is proven to help; a change of −2.9 % would have been found in nine cases out of ten",
             "",
         ),
         ("failing", "nothing could be measured under any setting that was tried", "error"),

@@ -48,7 +48,7 @@ def test_what_grows_without_end_is_not_unpacked(tmp_path: Path) -> None:
         file.write(member.tobuf())
         for _ in range(200):
             file.write(bytes(1 << 20))
-    with pytest.raises(ConfigError, match=r"bomb\.tar\.gz is not a look .* more than .* MiB"):
+    with pytest.raises(ConfigError, match=r"bomb\.tar\.gz does not hold facts .* more than .* MiB"):
         read(name)
 
 
@@ -93,7 +93,7 @@ def test_a_damaged_look_is_only_ever_refused(tmp_path: Path, seed: int, form: st
 )
 def test_an_odd_head_is_refused(tmp_path: Path, head: bytes) -> None:
     path = saved(tmp_path / "look", {"wulf-facts.json": head})
-    with pytest.raises(ConfigError, match="is not a look"):
+    with pytest.raises(ConfigError, match="does not hold facts"):
         read(path)
 
 

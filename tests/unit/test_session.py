@@ -217,7 +217,7 @@ def test_what_is_not_made_on_one_cpu_is_not_made_on_each(made):
         config=None, pairs=[("a", "b")], ladder="my.toml", sizes_bytes=[0], experiments=(each_cpu(),)
     )
     with pytest.raises(
-        UsageError, match=r"my.toml: experiment 1 \(noise_on\): each_cpu: noise_on is not made on"
+        UsageError, match=r"my.toml: experiment 1 \(noise_on\): each_cpu: noise_on is not performed on"
     ):
         list(_experiments(request, {"noise_on": made}))
 
@@ -232,7 +232,7 @@ def test_too_few_free_nodes_leave_nothing_beside_traffic():
     found = participants.absent(wanted, known, [gone])
     assert found[0] == gone
     assert [(one.node, one.ops) for one in found[1:]] == [(f"n{i}", ["tcp_rr"]) for i in range(3)]
-    assert "leaves 1 of 3 nodes free, and traffic beside it takes two" in found[1].reason
+    assert "leaves 1 of 3 nodes free, and background traffic needs two" in found[1].reason
     assert participants.absent(wanted, [operation("tcp_rr", "net"), operation()], [gone]) == [gone]
 
 

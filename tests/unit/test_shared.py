@@ -137,7 +137,7 @@ def test_what_would_not_last_is_not_kept(
     refused = change(nodes, ["a", "b"], steps, text)
     assert not refused.kept
     assert why in refused.reason
-    assert "put the files into what the nodes boot from" in refused.reason
+    assert "put the files into the image that the nodes boot" in refused.reason
     assert nodes.on("a", "test", "-e", path).returncode == 1
 
 

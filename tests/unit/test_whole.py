@@ -219,12 +219,12 @@ def test_what_got_worse_is_not_called_good() -> None:
 
 def test_page_and_terminal_have_the_table(report: TuningReport) -> None:
     text = html(build(report))
-    assert "What the whole procedure brought" in text
+    assert "Effect of the whole procedure" in text
     assert text.count("<table") == html(build(tuning_fixture.make())).count("<table") + 1
     on = console(200)
     print_page(build(report), on)
     said = printed(on)
-    assert "What the whole procedure brought" in said
+    assert "Effect of the whole procedure" in said
     assert "cannot tell" in said
 
 

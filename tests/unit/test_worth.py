@@ -134,7 +134,7 @@ def test_where_samples_differ_it_cannot_be_told_and_the_strongest_input_is_named
     assert found.pay_back_years is None or found.pay_back_years.high is None  # it may never
     assert found.influences[0].what == "run time of a"
     answer, said = told(found)[:2]
-    assert answer == "It cannot be told whether any of these networks pays."
+    assert answer == "Cannot tell whether any of these networks pays."
     assert "It cannot be told" in said and "run time of a" in said
 
 
@@ -145,7 +145,7 @@ def test_what_traces_vary_more_than_a_network_changes_is_not_said_to_pay():
     assert found.verdict == "cannot be told"
     assert "varies by ±7.5%" in found.refused
     said = told(found)
-    assert said[0] == "The traces cannot carry the question: see below what they lack."
+    assert said[0] == "The traces cannot answer the question: see below what they lack."
     assert "trace longer runs" in said[1]
     # That it does not pay needs no such care.
     assert valued(of=offer(1.0, 1.0), noise=0.1).refused == ""

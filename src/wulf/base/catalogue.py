@@ -129,7 +129,7 @@ class Knob(Data, frozen=True, kw_only=True):
     #: Acts on connections that there are already, so that it may be switched while a probe measures; one without acts
     #: on new ones, on new processes, or only after the link was down.
     established: bool = False
-    #: Of such a knob, two values between which connections that stand may end: they are compared between launches.
+    #: Of such a knob, two values between which established connections may break: they are compared between launches.
     severing: tuple[tuple[str, str], ...] = ()
     access: Access
     persist: Persist

@@ -114,7 +114,7 @@ def table(text: str, origin: str, more: str = "") -> dict[str, Any]:
         line = int(place[1]) if place else max(1, len(text.splitlines()))
         raise ConfigError(f"{origin}:{line}: not TOML: {printable(str(error), 200)}{more}") from None
     except RecursionError:
-        raise ConfigError(f"{origin}: lists or tables within each other without end{more}") from None
+        raise ConfigError(f"{origin}: lists or tables nested too deeply{more}") from None
     except ValueError as error:
         # Python converts no number of thousands of digits, and says nothing of the line.
         raise ConfigError(f"{origin}: a value out of range: {printable(str(error), 200)}{more}") from None

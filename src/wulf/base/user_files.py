@@ -67,7 +67,7 @@ def sources(kind: str) -> tuple[Source, ...]:
     """
     found = {source.id: source for source in _of_package(kind)}
     if not found:
-        raise ConfigError(f"data/{kind} is empty: wulf is not installed as it should be")
+        raise ConfigError(f"data/{kind} is empty: wulf is not installed properly")
     for file in files(kind):
         found[file.id] = Source(file.id, file.owner, str(file.path), locations.read(file.path))
     return tuple(found[name] for name in sorted(found))

@@ -45,7 +45,7 @@ def verify(
         The program does not run any more.
     """
     if launches < FEWEST:
-        raise UsageError(f"--launches {launches}: an interval takes {FEWEST}")
+        raise UsageError(f"--launches {launches}: an interval needs {FEWEST}")
     program = _program(request)
     against = found.scenarios[0] if len(found.scenarios) == 1 else found.base
     times = list(_times(request, program, launches, mpi, say))
@@ -127,5 +127,5 @@ def _time_of(traced: Traced, program: _Program) -> float:
         )
     time_s = program_traces.own_time(traced.trace)
     if time_s is None:
-        raise ProbeError(f"--verify: {named} did not come to MPI_Finalize")
+        raise ProbeError(f"--verify: {named} did not reach MPI_Finalize")
     return time_s

@@ -181,9 +181,7 @@ class Printer:
             head.truncate(self._console.width - len(more), overflow="ellipsis")
             self._print(head + Text(more))
         if warnings:
-            self.line(
-                "What to do about these: --explain (of a run: wulf report RUN --text --explain).", "dim"
-            )
+            self.line("For advice on these: --explain (of a run: wulf report RUN --text --explain).", "dim")
 
     def warning(self, warning: Warning) -> None:
         style = f"bold {STYLES[warning.severity]}".strip()

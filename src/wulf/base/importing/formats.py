@@ -106,7 +106,7 @@ def read(text: str, name: str, left_out: list[str] | None = None) -> _Launches:
         known.remove(_HPL)
     if not known:
         titles = ", ".join(format_.title for format_ in FORMATS)
-        raise ImportFormatError(f"{name}: it is no output that is known; these are: {titles}")
+        raise ImportFormatError(f"{name}: it is not an output of a known benchmark; these are: {titles}")
     if len(known) > 1:
         both = " and ".join(one.title for one in known)
         raise ImportFormatError(f"{name}: it has outputs of {both}: make a file of each")

@@ -54,7 +54,7 @@ def weighted(step: Step, ranks: int, fail: Fail) -> list[tuple[int, int, float]]
         one, other, messages = (*edge, 1)[:3]
         for end in (one, other):
             if end != int(end) or not 0 <= end < ranks:
-                fail(key, f"{end} is no rank of a program of {ranks}: they are counted from 0")
+                fail(key, f"{end} is not a rank of a program of {ranks}: they are counted from 0")
         if one == other:
             fail(key, f"from {one} to itself")
         if not 0 < messages < math.inf:

@@ -12,7 +12,7 @@ LIBRARY = "wulf pattern"
 
 
 class Rank:
-    """One rank: its stream, and its own time were the network without delay."""
+    """One rank: its stream, and its own time if the network had no delay."""
 
     def __init__(self, rank: int, ranks: int, title: str) -> None:
         self.number = rank

@@ -88,7 +88,7 @@ class Collective(Action):
             self.groups = [Group([group.ranks[one] for one in part], everybody) for part in parts]
         root = step.root or 0
         if not 0 <= root < min(map(len, self.groups)):
-            fail("root", f"{root} is no rank of a group of {min(map(len, self.groups))}")
+            fail("root", f"{root} is not a rank of a group of {min(map(len, self.groups))}")
         self.root = root if step.root is not None or self.kind in _ROOTED else NOBODY
 
     def draw(self, count: int, generator: np.random.Generator, samples: Samples) -> None:
@@ -110,7 +110,7 @@ def _parts(step: Step, ranks: int, fail: Fail) -> list[list[int]]:
         if len(set(named)) != len(named) or any(not part for part in step.groups):
             fail("groups", "each rank is in one group at most, and none is empty")
         if any(not 0 <= rank < ranks for rank in named):
-            fail("groups", f"{max(named)} is no rank of a program of {ranks}: they are counted from 0")
+            fail("groups", f"{max(named)} is not a rank of a program of {ranks}: they are counted from 0")
         return step.groups
     rows, columns = graph.balanced(ranks, 2)
     if step.groups == "rows":

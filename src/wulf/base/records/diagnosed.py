@@ -81,7 +81,7 @@ class Matrix(Record, frozen=True, kw_only=True):
     suspects: list[Suspect]
     #: Suspects that were not slow when they were measured again with nothing else beside.
     cleared: list[Suspect] = []
-    #: A node that is slower by so much is named in nine cases of ten, as a share; null in runs of before.
+    #: A node that is slower by so much is found in nine cases out of ten, as a share; null in runs of before.
     visible: float | None = None
     #: Slower by so much has to be seen, as a share: where it cannot be, nobody can say that nothing is wrong.
     wanted: float | None = None

@@ -32,7 +32,7 @@ class DirectLink(Record, frozen=True, kw_only=True):
 class Embedding(Record, frozen=True, kw_only=True):
     """Whether a shape is there in the direct links, and where."""
 
-    #: Such as ``torus:4x2``; a kind alone (``torus``) where none of any size is there.
+    #: Such as ``torus:4x2``; a kind alone (``torus``) where there is none of any size.
     shape: str
     #: ``not found``: the search was ended before it was over, so there may be one.
     state: Literal["found", "none", "not found"]

@@ -1,4 +1,4 @@
-"""What the whole procedure brought: mending and tuning together."""
+"""Effect of the whole procedure: mending and tuning together."""
 
 from __future__ import annotations
 

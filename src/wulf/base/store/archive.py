@@ -140,11 +140,9 @@ def _parts(path: Path) -> Iterator[str]:
     for part in sorted(path.rglob("*")):
         name = part.relative_to(path).as_posix()
         if part.is_symlink() or not (part.is_dir() or part.is_file()):
-            raise StoreError(
-                f"{part} is neither a file nor a directory, and belongs in no archive: take it away"
-            )
+            raise StoreError(f"{part} is neither a file nor a directory, and cannot be archived: remove it")
         if "\n" in name:
-            raise StoreError(f"{printable(str(part))}: a name of several lines belongs in no archive")
+            raise StoreError(f"{printable(str(part))}: a name with line breaks cannot be archived")
         if part.is_file() and name not in (LOCK, SUMS):
             yield name
 
@@ -194,7 +192,7 @@ def _taken_apart(source: Path, work: Path) -> str:
             names, sums = _extracted(archive, source, work)
     except _DAMAGED as error:
         raise StoreError(
-            f"{source} is damaged, or no archive of a run: {printable(str(error), 200)}"
+            f"{source} is damaged, or not an archive of a run: {printable(str(error), 200)}"
         ) from error
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
@@ -204,7 +202,7 @@ def _taken_apart(source: Path, work: Path) -> str:
         raise StoreError(f"cannot read {source}: {error.strerror or error}") from error
     if len(names) != 1:
         raise StoreError(
-            f"{source} is damaged, or no archive of a run: it has {len(names)} directories at its top, not one"
+            f"{source} is damaged, or not an archive of a run: it has {len(names)} directories at its top, not one"
         )
     wanted = _sums(work / SUMS, source)
     (work / SUMS).unlink()
@@ -239,7 +237,7 @@ def _extracted(archive: tarfile.TarFile, source: Path, work: Path) -> tuple[set[
             continue
         if part in sums or not part:
             raise StoreError(
-                f"{source} is refused: {printable(member.name, 200)} is in it twice, or is no run's"
+                f"{source} is refused: {printable(member.name, 200)} is in it twice, or does not belong to a run"
             )
         target = work / part
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -256,7 +254,7 @@ def _place(member: tarfile.TarInfo, source: Path) -> tuple[str, str]:
     path = PurePosixPath(member.name)
     shown = printable(member.name, 200)
     if not (member.isreg() or member.isdir()):
-        raise StoreError(f"{source} is refused: {shown} is a link or a device, which no run has")
+        raise StoreError(f"{source} is refused: {shown} is a link or a device, which a run never has")
     if len(member.name) > _LONGEST_NAME or len(path.parts) > _DEEPEST:
         raise StoreError(f"{source} is refused: {shown} is longer or deeper than any name in a run")
     if path.is_absolute() or ".." in path.parts or not path.parts or not member.name.isprintable():
@@ -278,7 +276,7 @@ def _written(content: IO[bytes], target: Path) -> str:
 def _sums(path: Path, source: Path) -> dict[str, str]:
     """Return the checksum of each file, as the archive says it."""
     if not path.is_file():
-        raise StoreError(f"{source} is damaged, or no archive of a run: it has no {SUMS}")
+        raise StoreError(f"{source} is damaged, or not an archive of a run: it has no {SUMS}")
     found = {}
     for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
         said = _LINE.fullmatch(line)

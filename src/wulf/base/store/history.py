@@ -66,7 +66,7 @@ _COLUMNS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 #: What SQLite raises; where a damaged name is in its own message, Python cannot even read that.
 _FAILS = (sqlite3.Error, UnicodeDecodeError)
 #: What to do about a damaged file.
-_MEND = "put a copy of it back, or move it away: then 'wulf watch run' begins a new one"
+_MEND = "restore it from a copy, or move it away: then 'wulf watch run' begins a new one"
 
 _STEPS = (
     """

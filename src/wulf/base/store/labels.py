@@ -39,7 +39,7 @@ def labels(path: Path) -> Labels:
     try:
         return decode_file(file, Labels) if file.exists() else Labels()
     except StoreError as error:
-        raise StoreError(f"{error}; the records are not concerned: take it away to begin anew") from None
+        raise StoreError(f"{error}; the records are not affected: remove it to begin anew") from None
 
 
 def tagged(before: Labels, add: list[str], remove: list[str]) -> Labels:

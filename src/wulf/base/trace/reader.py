@@ -85,7 +85,7 @@ def communicator(payload: bytes, ranks: int, origin: str) -> Members:
     )
     limits = zip(found, (ranks, counts[0], counts[0]), strict=True)
     if not head[0]["inter"] and any(not 0 <= number < most for numbers, most in limits for number in numbers):
-        raise TraceError(f"{origin}: damaged: a communicator of ranks that there are not")
+        raise TraceError(f"{origin}: damaged: a communicator with ranks that do not exist")
     return found
 
 

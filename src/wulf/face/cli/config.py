@@ -177,4 +177,4 @@ def _show(found: Configuration) -> None:
         sys.stdout.write("\n")
         show_table(listed)
     for name in found.unknown_variables:
-        sys.stdout.write(f"note: {printable(name, 100)} in the environment is no variable of wulf\n")
+        sys.stdout.write(f"note: {printable(name, 100)} in the environment is not a variable of wulf\n")

@@ -123,13 +123,13 @@ def refuse_unknown(path: Sequence[str], options: Sequence[str], within: Sequence
             if plain(key) in within and not isinstance(value, dict):
                 place = ".".join([*path, key])
                 raise ConfigError(
-                    f"{file.where([*path, key])}: '{key}' is a verb: its options stand below [{place}]"
+                    f"{file.where([*path, key])}: '{key}' is a verb: its options belong below [{place}]"
                 )
             if plain(key) in known:
                 continue
             hint = nearest(plain(key), known) or f" ('wulf {' '.join(path)} --help' names them)"
             if plain(key) in _NEVER:
-                hint = ": it belongs to a single call, so it is given on the command line"
+                hint = ": it is for a single call and must be given on the command line"
             name = printable(key, 60)
             raise ConfigError(f"{file.where([*path, key])}: [{'.'.join(path)}] has no '{name}'{hint}")
 

@@ -115,8 +115,8 @@ def _what(pattern: EmulatedPattern, plan: Plan) -> Iterator[str]:
         for step in program.steps:
             yield f"    {printable(step, 200)}"
     yield (
-        f"a pass: {pattern.messages} messages, {format_bytes(pattern.bytes)}, beside collectives; at least "
-        f"{format_time(pattern.least_s)} were the network without delay"
+        f"a pass: {pattern.messages} messages, {format_bytes(pattern.bytes)}, besides collectives; at least "
+        f"{format_time(pattern.least_s)} if the network had no delay"
     )
     yield f"each launch: {pattern.warm_ups} + {pattern.passes} passes, the first {pattern.warm_ups} to warm up"
 

@@ -187,11 +187,11 @@ def sections(entry: Knob) -> dict[str, list[str]]:
     section("Undo", entry.access.revert)
     section(
         "Compared",
-        "while the probe measures: it acts on connections that there are already"
+        "while the probe measures: it acts on existing connections"
         if entry.established
-        else "from launch to launch: it is agreed when a connection begins, or belongs to a job",
+        else "from launch to launch: it is negotiated when a connection begins, or belongs to a job",
         *(
-            f"but {first} and {second} from launch to launch: connections that stand may end"
+            f"but {first} and {second} from launch to launch: established connections may break"
             for first, second in entry.severing
         ),
     )

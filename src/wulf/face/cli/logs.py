@@ -99,7 +99,7 @@ def ended(error: BaseException) -> None:
     elif isinstance(error, WulfError):
         _LOG.info("ended with exit code %s: %s", error.exit_code, error)
     else:
-        _LOG.error("ended by an error of wulf itself", exc_info=error)
+        _LOG.error("ended by an internal error of wulf", exc_info=error)
 
 
 def _made_by_typer() -> list[Any]:

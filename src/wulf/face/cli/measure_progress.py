@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from wulf.base.nodeset import fold
 from wulf.face.cli.progress import Display, duration
-from wulf.page.words import count
 
 if TYPE_CHECKING:
     from wulf.base.records import Launch, Place, Plan, Series
@@ -70,6 +69,7 @@ def time_left(left: Forecast) -> str:
 def what_fits(plan: Plan, fit: budget.Fit, spent_s: float = 0.0) -> list[str]:
     """Return in words what a budget is enough for, and which would be enough for the rest; or what a series is."""
     from wulf.node.probe import budget
+    from wulf.page.words import count
 
     if plan.series is not None:
         return _what_series(plan, plan.series, fit)

@@ -54,7 +54,7 @@ def tune(request: CollectivesRequest, shown: Shown) -> None:
     with telling_of_nodes(json=shown.json), Display() as display:
         found = session.save(session.tune(task, display.stage), task.out)
     if task.out.exists() and found.path != str(task.out.absolute()):
-        sys.stderr.write(f"{task.out} is from before: this search has not written it\n")
+        sys.stderr.write(f"{task.out} is from an earlier search: this one has not written it\n")
     if shown.html is not None:
         write_atomically(shown.html, html(report.build(found)).encode())
         sys.stderr.write(f"written: {shown.html}\n")

@@ -54,8 +54,8 @@ def show_list(own: Sequence[Path], *, json: bool) -> None:
     sys.stdout.write(
         "\nLikely values with the bounds between which they lie. Latency: half the round trip of the smallest MPI "
         "message, less what both calls take.\n'wulf program predict --show NAME' prints a file to begin with; "
-        "your own belong "
-        "into ~/.config/wulf/networks, or are named by --network FILE.\n"
+        "put your own into "
+        "~/.config/wulf/networks, or name them with --network FILE.\n"
     )
 
 

@@ -58,5 +58,5 @@ def command(
     if not even:
         change = placement.gain(found.speeds, given, usual) - 1
         sys.stderr.write(
-            f"against even placement: {change:+.1%} of the time, were there nothing but computing\n"
+            f"against even placement: {change:+.1%} of the time, if there were nothing but computing\n"
         )

@@ -118,13 +118,13 @@ def _differs(checked: Checked | None) -> bool:
 def _require_apart(sources: Sequence[Path], html: Path | None, *, verify: bool) -> None:
     """Refuse for several traces what is of one, and pages that would be one file."""
     if verify:
-        raise UsageError("--verify and --placement are of one trace: give them one")
+        raise UsageError("--verify and --placement need a single trace")
     names = [source.name for source in sources]
     twice = next((name for name in names if names.count(name) > 1), None)
     if html is not None and twice is not None:
-        raise UsageError(f"--html: two traces are called {twice}: their pages would be one")
+        raise UsageError(f"--html: two traces are called {twice}: one page would overwrite the other")
     if html is not None and html.exists() and not html.is_dir():
-        raise UsageError(f"--html {html}: of several traces it is a directory, and this is a file")
+        raise UsageError(f"--html {html}: for several traces this must be a directory, and it is a file")
 
 
 def _write_pages(found: Sequence[Prediction], place: Path) -> None:

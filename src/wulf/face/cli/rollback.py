@@ -153,7 +153,7 @@ def _check(change_name: str | None, to: str, *, abandon: bool, leave_as_is: bool
     if leave_as_is and not abandon:
         raise UsageError("--leave-as-is needs --abandon")
     if abandon and to != "original":
-        raise UsageError("--abandon puts nothing back, so there is no --to")
+        raise UsageError("--abandon puts nothing back: it takes no --to")
 
 
 def _end_abandon(found: list[Release], *, leave_as_is: bool, json: bool) -> None:
@@ -199,7 +199,7 @@ def _left_line(value: LeftValue) -> str:
     from wulf.base import access
 
     if value.knob == "-":
-        return "its journal does not say any more what it changed: look at the node"
+        return "its journal no longer says what it changed: check the node"
     name = value.target if value.kind in access.keepers() else value.knob
     return f"{name} stays {value.now} (before: {_before(value)})"
 

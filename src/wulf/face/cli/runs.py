@@ -123,7 +123,7 @@ def delete_runs(
     for path in paths:
         _require_idle(path, "deleted")
     if not yes and not _confirmed(paths):
-        raise UsageError("nothing was deleted: say --yes, or answer y")
+        raise UsageError("nothing was deleted: give --yes, or answer y")
     for path in paths:
         _delete(path)
         sys.stdout.write(f"deleted: {path}\n")
@@ -207,7 +207,7 @@ def _named_exactly(name: str, runs: Path) -> Path:
 
     path = find_any(name, runs)
     if path.name != Path(name).name:
-        raise UsageError(f"{printable(name, 80)!r}: to delete a run say its whole name, {path.name}")
+        raise UsageError(f"{printable(name, 80)!r}: to delete a run, give its full name, {path.name}")
     kind_of(path)
     return path
 

@@ -157,7 +157,7 @@ def show(outcome: ChangeOutcome, *, json: bool, failed: str = "not kept") -> Non
     for node in outcome.nodes:
         groups.setdefault((node.state, node.reason), []).append(node.node)
     if outcome.kept and not outcome.change:
-        out.print("nothing to do: everything is as wanted")
+        out.print("nothing to do: everything is set already")
     for (state, reason), nodes in groups.items():
         out.print(
             f"{fold(nodes)}: {_STATES[state]}{f' ({printable(reason, 500)})' if reason else ''}", markup=False

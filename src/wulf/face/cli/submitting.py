@@ -113,7 +113,7 @@ def follow(job: str, path: Path | None = None) -> None:
         raise
     if path is not None and ended.nodes and ended.exit_code != 1 and not path.exists():
         sys.stderr.write(
-            f"{path} is not to be seen here: the job ran on {fold(ended.nodes)}; use a directory that all nodes share\n"
+            f"{path} cannot be seen here: the job ran on {fold(ended.nodes)}; use a directory that all nodes share\n"
         )
     if ended.state == "CANCELLED":
         raise typer.Exit(EXIT_INTERRUPTED)

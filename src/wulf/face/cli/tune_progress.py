@@ -32,7 +32,7 @@ class TuneProgress(Display):
             if self._phase == "screening" and forecast.smallest is not None:
                 seen = format_share(-forecast.smallest)
                 self.note(
-                    f"in this time a change of the objective of {seen} or more is found, in nine cases of ten"
+                    f"in this time a change of the objective of {seen} or more is found, in nine cases out of ten"
                 )
         left_s = min(forecast.time_left_s, state.left_s)
         words = [f"trial {trial.index + 1}"]

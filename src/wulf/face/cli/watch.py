@@ -452,7 +452,7 @@ def _window(text: str | None, budget: str) -> Window | None:
 def _require_time(every: str, budget: str) -> None:
     if parse_duration(budget) >= parse_duration(every):
         raise UsageError(
-            f"--budget {budget} is not shorter than --every {every}: runs would follow each other"
+            f"--budget {budget} is not shorter than --every {every}: runs would follow each other without a pause"
         )
 
 

@@ -81,7 +81,7 @@ class Carrying:
     def _lost(self, before: Passing, now: Passing) -> str:
         was = f"carried packets of {before.size_bytes} B to {before.neighbour} before the change"
         if now.unknown:
-            return f"{self._name} {was}; now that cannot be seen: {now.unknown}"
+            return f"{self._name} {was}; now this cannot be checked: {now.unknown}"
         if now.level == NOTHING:
             return f"{self._name} {was} and carries nothing now"
         return f"{self._name} {was} and carries only small ones now, none of {now.size_bytes} B"

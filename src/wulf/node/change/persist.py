@@ -194,7 +194,9 @@ class _Node:
     def done(self) -> Persistence:
         """Return all steps; what an earlier change has written and this one does not need goes."""
         if "keep.manager" in self._unknown:
-            self._notes.append(f"who configures the interface is not known: {self._unknown['keep.manager']}")
+            self._notes.append(
+                f"it is not known what configures the interface: {self._unknown['keep.manager']}"
+            )
         steps = [*self._files(), *self._units_of_script()]
         written = {step.target for step in steps}
         stale = [] if self._portable else self._text("keep.files").split()
@@ -231,10 +233,10 @@ class _Node:
 
     def _exempt(self, knob_setting: KnobSetting, step: Step) -> None:
         if knob_setting.value == "tracked":
-            self._places[knob_setting.knob.id] = "nothing to keep: it is so without wulf"
+            self._places[knob_setting.knob.id] = "nothing to persist: it is so without wulf"
         elif self._text("service.firewalld") in ("on", "off, on at boot"):
             self._unpersistable[knob_setting.knob.id] = (
-                "firewalld makes its rules anew at every reload: "
+                "firewalld recreates its rules at every reload: "
                 "firewall-cmd --permanent --zone=trusted "
                 f"--change-interface={interface_in_command(self._interface)}"
             )

@@ -96,7 +96,7 @@ def look(transport: Transport, nodes: Sequence[str]) -> tuple[dict[str, NodeRout
         if _said(answer)
     }
     lacking = {
-        node: last_line(answer.stderr) or answer.reason or "it does not say its addresses"
+        node: last_line(answer.stderr) or answer.reason or "it does not report its addresses"
         for node, answer in answers.items()
         if not _said(answer)
     }

@@ -171,7 +171,7 @@ def _places(node: str, steps: Sequence[Step], answer: Answer) -> list[_Place]:
 
 def _image(place: _Place) -> str:
     return (
-        f"{place.path} is {place.forgets}: put the files into what the nodes boot from "
+        f"{place.path} is {place.forgets}: put the files into the image that the nodes boot "
         "(wulf settings persist --dry-run and wulf settings export print them)"
     )
 

@@ -80,7 +80,7 @@ def check(knob: Knob, value: str) -> KnobSetting:
     if not _VALUE.fullmatch(value):
         raise UsageError(f"{knob.id}={printable(value, 60)!r}: letters, digits and _.,:;=/@+ - only")
     if value.startswith("@") or ".." in value:
-        raise UsageError(f"{knob.id}={value}: a value, not a place of a file")
+        raise UsageError(f"{knob.id}={value}: a value, not a path")
     if knob.type == "int" and not (_WHOLE.fullmatch(value) or value in knob.values):
         raise UsageError(f"{knob.id}={value}: a whole number{_allowed(knob)}")
     if knob.type == "int" and knob.range and value not in knob.values:
@@ -209,7 +209,7 @@ def _relaxes(wanted: KnobSetting) -> bool:
 
 def _exposure(wanted: KnobSetting, record: NodeRecord) -> str:
     """Return what would be open to the outside without the filter; empty when nothing is."""
-    way = "say --relax-firewall-facing-outside if you want that"
+    way = "give --relax-firewall-facing-outside if you want that"
     if wanted.knob.access.kind == "firewall":
         facing = record.facts.get("network.faces_outside")
         if facing is False:

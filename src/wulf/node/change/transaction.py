@@ -106,7 +106,7 @@ class Transaction:
 
     def reach(self, deadline_s: int) -> None:
         """Reach the nodes over new connections, and give them so long from now."""
-        self._watch("reach the nodes anew")
+        self._watch("reach the nodes again")
         answers = self._guards.call(self.begun, "extend", self.name, str(deadline_s), fresh=True)
         require(answers, "cannot be reached over a new connection")
 

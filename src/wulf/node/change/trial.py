@@ -139,7 +139,7 @@ class Trial:
             Node → numbers of the steps of both parts.
         """
         answers = self.guards.alternate(parts, self._open[-1].name)
-        require(answers, "cannot make two settings in turn")
+        require(answers, "cannot alternate between two settings")
         (place,) = {answer.rows("place")[0][0] for answer in answers.values()}
         return place
 

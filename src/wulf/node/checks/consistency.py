@@ -22,7 +22,7 @@ from wulf.base.units import format_fact
 from wulf.node.checks.members import of_member
 
 #: Why wulf does not mend a finding.
-UNSETTABLE = "no setting that wulf can take back decides it"
+UNSETTABLE = "no setting that wulf can undo decides it"
 DEPENDS = "what is right depends on what the cluster is for"
 #: So many facts are named in one finding.
 _NAMED = 6
@@ -213,16 +213,16 @@ def _doubt(rule: Consistency, fact: _Odd, settable: Mapping[str, str]) -> str:
         return DEPENDS
     if not fact.most:
         return (
-            "not more than half of all nodes agree, so which value is right is not certain: "
+            "no majority of the nodes agrees, so it is not certain which value is right: "
             f"wulf settings set {fact.name}=VALUE makes them alike"
         )
     if {fact.there[0], fact.reference[0]} != {"value"}:
-        return f"{fact.name} is no value on some of the nodes"
+        return f"{fact.name} is not a valid value on some of the nodes"
     recommended = settable[fact.name]
     there, reference = (
         bool(recommended) and accepts(recommended, str(of[1])) for of in (fact.there, fact.reference)
     )
-    return "these nodes alone have what is recommended" if there and not reference else ""
+    return "only these nodes have the recommended value" if there and not reference else ""
 
 
 def _finding(

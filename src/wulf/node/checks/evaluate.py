@@ -366,7 +366,7 @@ def _applies(when: Predicate | None, node: NodeRecord) -> _Outcome | None:
     if isinstance(applies, Gap):
         return _Outcome(applies.kind, applies.reason)
     if not applies:
-        return _Outcome("not applicable", "not the case that it is for")
+        return _Outcome("not applicable", "its condition is not met")
     return None
 
 

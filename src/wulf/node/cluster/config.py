@@ -232,7 +232,7 @@ def _change(change: schema.ChangeSection) -> schema.ChangeSection:
     if change.become is not None:
         _one_of("[change] become", change.become, BECOME)
         if change.user == "root":
-            raise ConfigError("[change] become is for another user than root: take it or the user away")
+            raise ConfigError("[change] become is for a user other than root: remove it or the user")
     return change
 
 

@@ -77,7 +77,7 @@ def _link(words: Sequence[str], members: frozenset[str], where: str) -> DirectLi
 def _end(word: str, members: frozenset[str], where: str) -> LinkEnd:
     match = _END.fullmatch(word)
     if match is None:
-        raise ConfigError(f"{where}: '{printable(word, 80)}' is no end of a link: {_FORM}")
+        raise ConfigError(f"{where}: '{printable(word, 80)}' is not an end of a link: {_FORM}")
     node, interface, address = match["node"], match["interface"], match["address"]
     if node not in members:
         raise ConfigError(
@@ -100,9 +100,9 @@ def _address(text: str, where: str) -> str:
         raise ConfigError(f"{where}: '{shown}' is not an IPv4 address with a prefix: {_FORM}") from error
     network = address.network
     if "/" not in text or network.prefixlen == 32:
-        raise ConfigError(f"{where}: '{shown}' says no network that both ends are in: {_FORM}")
+        raise ConfigError(f"{where}: '{shown}' does not define a network for both ends: {_FORM}")
     if network.prefixlen < 31 and address.ip in (network.network_address, network.broadcast_address):
-        raise ConfigError(f"{where}: {shown} is the address of the network or of all in it, and no node's")
+        raise ConfigError(f"{where}: {shown} is a network or broadcast address, not that of a node")
     return str(address)
 
 
@@ -117,7 +117,7 @@ def _claim(end: LinkEnd, taken: dict[str, str], where: str) -> None:
         if key in taken:
             other = taken[key].removeprefix("[cluster] links, ")
             raise ConfigError(
-                f"{where}: {what} is that of {other}, too: each end has an interface and an address of its own"
+                f"{where}: {what} is that of {other}, too: each end needs its own interface and address"
             )
         taken[key] = where
 

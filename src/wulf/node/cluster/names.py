@@ -197,7 +197,7 @@ def _check_groups(
         if name in path:
             raise InventoryError(f"group '{name}' contains itself: {' > '.join([*path, name])}")
         if len(path) == _MAX_DEPTH:
-            raise InventoryError(f"group '{path[0]}' has groups within groups, more than {_MAX_DEPTH} deep")
+            raise InventoryError(f"group '{path[0]}' has groups nested more than {_MAX_DEPTH} deep")
         if name not in checked:
             _check_groups(groups[name], groups, (*path, name), checked)
             checked.add(name)

@@ -24,7 +24,7 @@ def render(config: ClusterConfig) -> str:
         "[groups]",
         *[f"{_key(name)} = {_text(in_order(members))}" for name, members in config.groups.items()],
         "",
-        "# What that interface is called on nodes that have another name for it:",
+        "# The name of that interface on nodes where it differs:",
         '# enp3s0 = "node[03-04]"',
         "[interfaces]",
         *_interfaces(config),
@@ -81,7 +81,7 @@ def _ssh(config: ClusterConfig) -> list[str]:
         "# Another configuration file than ~/.ssh/config (ssh -F).",
         _optional("config", ssh.config, "ssh_config"),
         _optional("user", ssh.user, "root"),
-        '# Arguments for ssh, as they are: ["-oPort=2222"].',
+        '# Additional arguments for ssh: ["-oPort=2222"].',
         f"options = {json.dumps(ssh.options)}",
         f"connect_timeout_s = {ssh.connect_timeout_s!r}",
         "# Connections made at once.",
@@ -94,7 +94,7 @@ def _ssh(config: ClusterConfig) -> list[str]:
 
 def _change(config: ClusterConfig) -> list[str]:
     return [
-        "# As whom settings are changed (wulf settings set, tune, persist, rollback …); measuring stays with "
+        "# The user who changes settings (wulf settings set, tune, persist, rollback …); measuring stays with "
         "[ssh] user.",
         "[change]",
         _optional("user", config.change.user, "root"),
@@ -109,7 +109,7 @@ def _mpi(config: ClusterConfig) -> list[str]:
         "[mpi]",
         "# Compiler of the MPI library to measure; the library's mpirun is taken from beside it.",
         _optional("compiler", mpi.compiler, "/opt/openmpi/bin/mpicc"),
-        f"# How its jobs start: {', '.join(launcher.names())}; found out from the compiler when not set.",
+        f"# How its jobs are started: {', '.join(launcher.names())}; derived from the compiler when not set.",
         _optional("launcher", mpi.launcher, "openmpi"),
         f"# What each rank is bound to: {', '.join(UNITS)}.",
         _optional("binding", mpi.binding, "core"),

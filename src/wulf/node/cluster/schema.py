@@ -105,9 +105,7 @@ def decode(text: str, origin: str) -> Document:
             f"{origin}: a value that no setting can have: {printable(str(error), 200)}"
         ) from error
     except RecursionError as error:
-        raise ConfigError(
-            f"{origin}: not a cluster file: lists or tables within each other without end"
-        ) from error
+        raise ConfigError(f"{origin}: not a cluster file: lists or tables nested too deeply") from error
     _refuse_unknown(raw, origin)
     if "nodes" not in raw.get("cluster", {}):
         raise ConfigError(f'{origin}: [cluster] nodes is missing; write for example nodes = "node[01-32]"')

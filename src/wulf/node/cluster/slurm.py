@@ -96,7 +96,7 @@ def submit(script: Path, options: Sequence[str]) -> str:
     # With several clusters the name of one follows.
     number = last_line(said).partition(";")[0]
     if not _JOB.fullmatch(number):
-        raise SchedulerError(f"sbatch does not say the number of the job, but {printable(said, 200)!r}")
+        raise SchedulerError(f"sbatch did not print the number of a job, but {printable(said, 200)!r}")
     return number
 
 

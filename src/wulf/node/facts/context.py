@@ -195,7 +195,7 @@ class _Difference:
 
     def _own_cpus(self) -> float:
         if self._expected is None:
-            raise Unknown("how many CPUs the launch itself fills is not known")
+            raise Unknown("how many CPUs the launch itself keeps busy is not known")
         return self._expected
 
     def nic_errors(self) -> dict[str, int]:
@@ -208,7 +208,7 @@ class _Difference:
     def interval_s(self) -> float:
         elapsed = self._growth("uptime_s")
         if elapsed <= 0:
-            raise Unknown("no time passed between the two looks")
+            raise Unknown("no time passed between the two readings")
         return elapsed
 
     def _ticks(self) -> tuple[int, list[float]]:

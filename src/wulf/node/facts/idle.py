@@ -43,7 +43,7 @@ def why_busy(text: str) -> str:
         used = _used(parts, elapsed_s)
         load = float(parts["load"][0].split()[0]) if "load" in parts else 0.0
     except (KeyError, IndexError, ValueError, ZeroDivisionError):
-        return "it does not say what its processes do"
+        return "it does not report its processes"
     reasons = [*_of_users(used, parts), *_of_all(used)]
     if load >= LOAD:
         reasons.append(f"{load:g} processes wanted to run, mean of the last minute")

@@ -76,7 +76,7 @@ def choose(records: Sequence[NodeRecord], resolved: Mapping[str, str], interface
     usual = interface or _by_name(tables, resolved) or _only_one(tables) or _in_only_network(tables)
     if usual is None:
         seen = sorted({name for table in tables.values() for name in table})
-        notes.append(f"no interface stands out among {', '.join(seen) or 'none'}; set it with --interface")
+        notes.append(f"cannot choose an interface among {', '.join(seen) or 'none'}; set it with --interface")
         return Choice(interface=None, addresses={}, notes=notes)
     names = _names(tables, usual)
     chosen = made(usual, names)
@@ -87,7 +87,7 @@ def choose(records: Sequence[NodeRecord], resolved: Mapping[str, str], interface
     differing = {node: address for node, address in addresses.items() if resolved.get(node) != address}
     if differing:
         notes.append(
-            f"names do not lead to {usual} on {_some(list(differing))}: their addresses are written down"
+            f"names do not resolve to {usual} on {_some(list(differing))}: their addresses are written down"
         )
     return Choice(interface=chosen, addresses=differing, notes=notes)
 

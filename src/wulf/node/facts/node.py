@@ -65,7 +65,7 @@ class NodeCapture:
         """
         times = [number((self.tree.text(f"time.{n}").split() or [""])[0], "the uptime") for n in (1, 2)]
         if times[1] <= times[0]:
-            raise Unknown("no time passed between the two looks")
+            raise Unknown("no time passed between the two readings")
         return times[1] - times[0]
 
     def nic(self) -> str:

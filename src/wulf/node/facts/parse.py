@@ -37,7 +37,9 @@ def record(result: NodeResult, interface: str | None, catalogue: Sequence[Knob])
     found = parse(result.node, result.stdout.decode("utf-8", "replace"), interface, catalogue)
     if "kernel.release" not in found.facts and "node.hostname" not in found.facts:
         return NodeRecord(
-            node=result.node, reachable=True, error=f"{result.node}: what it printed is not a look at a node"
+            node=result.node,
+            reachable=True,
+            error=f"{result.node}: its output does not hold the facts of a node",
         )
     return found
 

@@ -198,7 +198,7 @@ def _fine(lines: Sequence[str]) -> tuple[float, float]:
                 lows.append(-peer_ahead - 1.0)
                 highs.append(-peer_ahead + 1.0 + trip)
     if not lows:
-        raise Unknown("the peer put no time stamps in")
+        raise Unknown("the peer sent no time stamps")
     low, high = max(lows), min(highs)
     if low > high:
         low, high = min(lows), max(highs)

@@ -49,7 +49,7 @@ def capped(budget_s: float, say: Say) -> float:
     ends = f"Slurm job {job} ends in {left_s:.0f} s"
     if left_s <= RESERVE_S:
         raise SchedulerError(
-            f"{ends}: {RESERVE_S:.0f} s of that are kept to put everything back, so nothing can be begun any more"
+            f"{ends}: {RESERVE_S:.0f} s of that are kept to put everything back, so nothing more can be started"
         )
     say(
         f"{ends}: the budget is {left_s - RESERVE_S:.0f} s instead of {budget_s:.0f} s, "

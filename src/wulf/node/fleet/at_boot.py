@@ -51,7 +51,7 @@ def questions(texts: Mapping[str, str], interface: str | None) -> list[str]:
 def _words(answer: NodeResult, words: Sequence[str]) -> str:
     """Return what a node's system will do otherwise; that it could not be asked is not that all is well."""
     if answer.status != "ok":
-        return f"what holds at boot could not be asked: {answer.reason}"
+        return f"the settings at boot could not be determined: {answer.reason}"
     lines = [line.split(" ", 3) for line in answer.stdout.decode("utf-8", "replace").splitlines()]
     said = [
         f"{one[1]} will be {one[3] if len(one) > 3 and one[3] not in ('', '-') else 'otherwise'} at boot, by {one[2]}"

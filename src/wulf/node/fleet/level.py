@@ -91,8 +91,8 @@ def require_level(config: ClusterConfig, records: Sequence[NodeRecord], wanted: 
             for entry in refused
         )
         raise BehindError(
-            f"{fold(entry.node for entry in refused)} missed a change and is not as the others; "
-            f"bring it level first, or leave it out with --nodes:{lines}"
+            f"{fold(entry.node for entry in refused)} missed a change and differs from the "
+            f"others; bring it up to date first, or leave it out with --nodes:{lines}"
         )
 
 

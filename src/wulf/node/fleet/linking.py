@@ -67,7 +67,7 @@ def _place(shape: Shape, links: Sequence[Pair], within_s: float) -> Embedding:
     if found.state != "not found":
         return found
     return msgspec.structs.replace(
-        found, reason=f"not found within {within_s:g} s; that does not say that it is not there"
+        found, reason=f"not found within {within_s:g} s; it may exist all the same"
     )
 
 
@@ -83,8 +83,8 @@ def _largest(kind: shapes.Kind, links: Sequence[Pair], within_s: float) -> Itera
             return
         cut = cut or any(found.state == "not found" for found in tried)
         if time.monotonic() > end:
-            why = f"of fewer than {together[0].ranks} ranks none was looked for: the time was over"
+            why = f"of fewer than {together[0].ranks} ranks none was searched for: time ran out"
             yield Embedding(shape=kind, state="not found", reason=why)
             return
     if not cut:
-        yield Embedding(shape=kind, state="none", reason="none of any size is there")
+        yield Embedding(shape=kind, state="none", reason="there is none of any size")

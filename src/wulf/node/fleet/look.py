@@ -142,9 +142,13 @@ def read(path: Path) -> tuple[list[NodeRecord], Interface]:
     except FileNotFoundError:
         raise ConfigError(f"there is no {path}") from None
     except (*_BROKEN, msgspec.DecodeError, ValueError, RecursionError, InventoryError) as error:
-        raise ConfigError(f"{path} is not a look saved with 'wulf audit facts --save': {error}") from None
+        raise ConfigError(
+            f"{path} does not hold facts saved with 'wulf audit facts --save': {error}"
+        ) from None
     if head is None:
-        raise ConfigError(f"{path} is not a look saved with 'wulf audit facts --save': it has no {_HEAD}")
+        raise ConfigError(
+            f"{path} does not hold facts saved with 'wulf audit facts --save': it has no {_HEAD}"
+        )
     if head.version != _VERSION:
         raise ConfigError(f"{path} is of version {head.version}; this wulf reads version {_VERSION}")
     records = []
@@ -221,9 +225,9 @@ def taken(
         config = config_of(cluster)
         return look(config, config.select(nodes), save=save, progress=progress)
     if cluster is not None:
-        raise UsageError("--from reads a saved look: it takes no --cluster")
+        raise UsageError("--from reads saved facts: it takes no --cluster")
     if save is not None:
-        raise UsageError("--save keeps a new look, --from reads an old one: give one of them")
+        raise UsageError("--save stores new facts, --from reads stored ones: give one of them")
     records = _chosen(read(Path(saved))[0], nodes, saved)
     if all(record.error for record in records):
         raise TransportError(f"no node in {saved} had answered")

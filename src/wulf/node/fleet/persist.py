@@ -156,7 +156,7 @@ def note_in_runs(runs: Path, statuses: Sequence[NodeStatus], what: PersistencePl
                 with writer:
                     writer.update(stored=kept)
         except StoreError as error:
-            failed.append(f"where the settings are kept is not noted in a run: {error}")
+            failed.append(f"where the settings are kept is not recorded in a run: {error}")
     return failed
 
 

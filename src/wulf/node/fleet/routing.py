@@ -144,7 +144,7 @@ def summary(plan: RoutingPlan) -> list[str]:
         for length, count in sorted(plan.hops.items())
     ]
     if plan.forwarding:
-        lines.append(f"packets for others are sent on by {fold(plan.forwarding)}")
+        lines.append(f"packets for others are forwarded by {fold(plan.forwarding)}")
     return lines
 
 

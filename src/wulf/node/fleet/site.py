@@ -124,9 +124,7 @@ def _chosen(wanted: Sequence[str], known: Mapping[str, Operation], directory: st
                 f"there is no operation {op!r}{nearest(op, known)}; there are: {', '.join(sorted(known))}"
             )
         if found.files and not directory:
-            raise UsageError(
-                f"{op} is about files: wulf measure --dir names the directory where they are made"
-            )
+            raise UsageError(f"{op} works on files: name a directory for them with wulf measure --dir")
         chosen.append(found)
     return chosen
 

@@ -190,7 +190,7 @@ class Lab:
         while self._ask([head], slurm.READY, timeout_s=15)[head] != str(len(self.layout.nodes)):
             if time.monotonic() > deadline:
                 raise LabError(
-                    f"Slurm has not all nodes idle after {SLURM_TIMEOUT_S} s; {self._console(head)}\n"
+                    f"not all nodes are idle in Slurm after {SLURM_TIMEOUT_S} s; {self._console(head)}\n"
                     "('journalctl -u slurmctld -u slurmd -u munge' in the nodes says more)"
                 )
             time.sleep(0.5)
@@ -388,7 +388,7 @@ def _within_kernel(wanted: topology.Topology, program: Callable[[str], str]) -> 
     links = [node.link for node in wanted.nodes]
     tbf = ["rate", "1gbit", "burst", "128kb", "latency", "20ms"]
     if any(link.rate for link in links) and not system.kernel_has_qdisc("tbf", tbf):
-        raise LabError("--rate needs a kernel with tbf (CONFIG_NET_SCH_TBF), which this one is not")
+        raise LabError("--rate needs a kernel with tbf (CONFIG_NET_SCH_TBF), which this one lacks")
     if not any(link.delay for link in links) or system.kernel_has_qdisc("netem", ["delay", "1ms"]):
         return wanted
     delayer = program("wulf-delay")

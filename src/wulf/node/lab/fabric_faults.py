@@ -46,7 +46,7 @@ def parse(text: str, fabric: Fabric) -> Fault:
     """
     match = _FAULT.fullmatch(text)
     if match is None:
-        raise UsageError(f"{printable(text, 60)!r} is no fault of a switch; write for example {FORMS}")
+        raise UsageError(f"{printable(text, 60)!r} is not a fault of a switch; write for example {FORMS}")
     switch, towards = match["switch"], match["to"]
     others = fabric.neighbours(switch)
     for name, there in ((switch, fabric.switches()), (towards, others)):

@@ -66,9 +66,7 @@ def measure(
         left_s = budget_s - (time.monotonic() - begin)
         if left_s <= 0:
             for place in group:
-                taken.missing["–".join(able[place])] = (
-                    "the time was over: a larger --budget measures all pairs"
-                )
+                taken.missing["–".join(able[place])] = "time ran out: a larger --budget measures all pairs"
             continue
         each_s = left_s / (len(groups) - number)
         say(f"flows of {len(able)} pairs: {number + 1} of {len(groups)}")

@@ -87,5 +87,5 @@ def _lonely(part: Part, workload: Workload, left_out: Sequence[LeftOut]) -> list
     free = min((len(able - set(place)) for place in part.places), default=0)
     if free >= RANKS_OF_A_PAIR:
         return []
-    reason = f"it leaves {free} of {len(able)} nodes free, and traffic beside it takes two: name more nodes"
+    reason = f"it leaves {free} of {len(able)} nodes free, and background traffic needs two: name more nodes"
     return [LeftOut(node=node, ops=[part.op], reason=f"{node}: {reason}") for node in sorted(able)]

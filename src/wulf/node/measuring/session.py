@@ -278,15 +278,17 @@ def _experiments(request: MeasureRequest, operations: Mapping[str, Operation]) -
             if not sizes:
                 raise UsageError("--max-size leaves nothing of its sizes")
             if operation.ranks and (experiment.ranks != "all" or experiment.per_node):
-                raise UsageError(f"ranks: {experiment.op} is not made by more or fewer of them")
+                raise UsageError(f"ranks: {experiment.op} does not depend on their number")
             if experiment.inside and not operation.between_pairs:
                 raise UsageError(f"inside: {experiment.op} is not measured between two ranks")
             if experiment.each_cpu and (operation.parameter is None or operation.parameter.name != CPU):
-                raise UsageError(f"each_cpu: {experiment.op} is not made on one given CPU")
+                raise UsageError(f"each_cpu: {experiment.op} is not performed on a given CPU")
             each_cpu = experiment if experiment.each_cpu else None
             for name, ranks, per_node in experiment.companies(len(nodes), request.ranks_per_node):
                 if not operation.ranks and 0 < ranks <= per_node:
-                    raise UsageError(f"ranks: {ranks} with {per_node} of each node are on one: it takes two")
+                    raise UsageError(
+                        f"ranks: {ranks} with {per_node} of each node are on one node: it needs two"
+                    )
                 called = _called(operation, name, experiment.foreign)
                 yield Task(
                     called,
@@ -473,7 +475,7 @@ def _require_possible(request: MeasureRequest, operations: Sequence[Operation]) 
     if not operations:
         raise UsageError("no operation is named (--ops)")
     if request.ranks_per_node > 1 and not any(op.ranks == 0 and not op.command for op in operations):
-        raise UsageError("--ranks-per-node is about operations of all nodes (mpi_bcast): name one with --ops")
+        raise UsageError("--ranks-per-node is for operations of all nodes (mpi_bcast): name one with --ops")
     if not request.at_once:
         return
     for operation in operations:

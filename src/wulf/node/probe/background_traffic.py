@@ -101,7 +101,7 @@ class _Stream:
         if isinstance(said, parse.ErrorLine):
             raise self._failed(f"ended early: {said.message}")
         if isinstance(said, parse.End):
-            raise self._failed("ended before the launch that it was to run beside")
+            raise self._failed("ended before the launch that it was to accompany")
         # Its warm-up has pauses.
         if not isinstance(said, parse.Progress) or said.visits_done == 0:
             return False

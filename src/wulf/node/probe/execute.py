@@ -217,10 +217,10 @@ def _read(
     except OverdueError as error:
         raise ProbeError(
             f"{who}: the probe was ended: it had not finished in {total_s:.0f} s, many times "
-            f"what it was asked to take ({error})"
+            f"what it should take ({error})"
         ) from error
     except TransportError as error:
-        raise ProbeError(f"{who}: the probe fell silent: {error}") from error
+        raise ProbeError(f"{who}: the probe stopped responding: {error}") from error
     cause = _other_rank(process)
     reason = cause.message if cause is not None else last_words(process.stderr()) or "no message"
     raise ProbeError(f"{who}: the probe ended early: {reason}")

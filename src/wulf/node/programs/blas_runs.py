@@ -54,7 +54,7 @@ def proven(
     files = blas_libraries.bound(answer.stdout.decode(errors="replace"))
     if not files:
         why = last_line(answer.stderr) or "none of its libraries, or of its own calls, is bound to dgemm"
-        raise ProbeError(f"{node}: {printable(program, 200)}: its BLAS library cannot be exchanged: {why}")
+        raise ProbeError(f"{node}: {printable(program, 200)}: its BLAS library cannot be replaced: {why}")
     wanted = PurePosixPath(library.path).parent
     others = [file for file in files if PurePosixPath(file).parent != wanted]
     if others:

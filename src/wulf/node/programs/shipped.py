@@ -45,7 +45,7 @@ _PROGRAMS = (
     Shipped(
         name="start",
         program="wulf-start",
-        summary="an MPI job that begins and ends: its run time is what starting one takes",
+        summary="an MPI job that only starts and ends: its run time is the cost of starting one",
     ),
     Shipped(
         name="ep",

@@ -227,8 +227,8 @@ class TrialRunner:
             self._longest_s = max(self._longest_s, time.monotonic() - begin)
         if not self._trial.held:
             raise TrialError(
-                f"it took {time.monotonic() - begin:.0f} s, and the nodes give a change up that they hear nothing of "
-                "for so long; the next one is given more time"
+                f"it took {time.monotonic() - begin:.0f} s, and the nodes undo a change when they hear nothing for so "
+                "long; the next one is given more time"
             )
 
     def can_alternate(self, first: Values, second: Values) -> bool:

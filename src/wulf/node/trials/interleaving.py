@@ -103,7 +103,7 @@ class InterleaveRequest(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(f"both sides are {self.sides[0].name!r}: there is nothing to compare")
         if len(self.places(self.sides[0])) != len(self.places(self.sides[1])):
             raise UsageError(
-                "both sides need as many pairs of nodes: the first is compared with the first, …"
+                "both sides need the same number of pairs of nodes: the first is compared with the first, …"
             )
         if self.launches < FEWEST:
             raise UsageError(
@@ -252,7 +252,7 @@ def interleave(request: InterleaveRequest, ready: Ready, say: Say) -> Outcome:
     def announce(number: int, passed_s: float) -> None:
         left_s = min(passed_s / number * (request.launches - number), budget_s - passed_s) if number else 0
         left = f", about {left_s:.0f} s left" if number else ""
-        say(f"measuring both in turn: {number + 1} of {request.launches}{left}")
+        say(f"measuring both alternately: {number + 1} of {request.launches}{left}")
 
     with ExitStack() as stack:
         if turns.changes:

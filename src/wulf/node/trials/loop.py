@@ -88,13 +88,14 @@ def settle_company(
         try:
             found = {way.at_once: bench.measure(way, figures, seed + number).values for way in ways}
         except TrialError as error:
-            say(f"pairs are measured in turn: at the same time {error}")
+            say(f"pairs are measured one after the other: at the same time {error}")
             return workload
         differences.append(float(costs.of_values(found[True])[0] - costs.of_values(found[False])[0]))
     middle = format_share(math.expm1(sum(differences) / len(differences)))
     if disturb:
         say(
-            f"pairs are measured in turn: at the same time the objective was {middle}, not proven to be the same"
+            f"pairs are measured one after the other: at the same time the objective was {middle}, "
+            "not proven to be the same"
         )
         return workload
     say(

@@ -15,11 +15,11 @@ from wulf.page.parts import Card, Column, Figure, Flag, Item, Table
 from wulf.page.words import change_item, count, listed, name, percent
 
 _WORDS: dict[Kind, str] = {
-    "node": "slow with everybody",
-    "link": "slower between them than both explain",
+    "node": "slow with all others",
+    "link": "slower than its two nodes explain",
     "sending": "slower in sending than in receiving",
     "receiving": "slower in receiving than in sending",
-    "group": "slow with all others and quick among themselves: something is between them and the others",
+    "group": "slow with all others and fast among themselves: something between them and the others is slow",
 }
 _NEXT: dict[Kind, str] = {
     "node": "wulf audit --nodes {nodes}",
@@ -139,7 +139,7 @@ def verdict(found: Diagnosis) -> Iterator[str]:
         but = " but" if found.symptoms else ""
         yield (
             f"fine{but}: of {where} none is slower than the others by more than {percent(found.margin)}"
-            + ("; what all may lack stands below" if found.symptoms else "")
+            + ("; what may affect all of them is shown below" if found.symptoms else "")
         )
     elif found.untold:
         yield f"cannot tell: {'; '.join(_blind(matrix) for matrix in found.matrices if matrix.blind)}"
@@ -154,14 +154,14 @@ def verdict(found: Diagnosis) -> Iterator[str]:
         for suspect in matrix.cleared:
             nodes = fold(map(printable, suspect.nodes))
             size = format_bytes(matrix.size_bytes)
-            yield f"  {nodes} seemed slow at {size} while others were measured, too; alone it was as the others"
+            yield f"  {nodes} seemed slow at {size} while others were being measured; alone it was like the others"
     for matrix in found.matrices:
         yield (
             f"{name(matrix.op)} at {format_bytes(matrix.size_bytes)}: {format_time(matrix.typical_s)} between "
             f"{count(matrix.pairs, 'pair')}; nodes that are alike differ by ±{percent(matrix.scatter)}"
             + (f"; {count(matrix.missing, 'pair')} not measured" if matrix.missing else "")
             + (
-                f"; a node {_times_slower(matrix)} slower is named in nine cases of ten"
+                f"; a node {_times_slower(matrix)} slower is found in nine cases out of ten"
                 if matrix.visible is not None
                 else ""
             )
@@ -226,7 +226,7 @@ def _blind(matrix: Matrix) -> str:
     """Return what could have been seen at a size, where that is too little."""
     return (
         f"at {format_bytes(matrix.size_bytes)} only a node {_times_slower(matrix)} slower or worse would have been "
-        f"named in nine cases of ten (asked for: {percent(matrix.wanted or 0.0)})"
+        f"found in nine cases out of ten (asked for: {percent(matrix.wanted or 0.0)})"
     )
 
 
@@ -238,7 +238,7 @@ def _times_slower(matrix: Matrix) -> str:
 def _connections(matrix: Matrix) -> str:
     """Return which nodes have what connects them in common: the same at every size where that says the same."""
     groups = sorted(fold(map(printable, branch.nodes)) for branch in matrix.branches)
-    return f"  switches in common, from what messages beyond them take longer: {' | '.join(groups)}"
+    return f"  shared switches, inferred from the longer times of messages across them: {' | '.join(groups)}"
 
 
 def suspicion(suspect: Suspect, matrix: Matrix) -> str:
@@ -253,7 +253,7 @@ def suspicion(suspect: Suspect, matrix: Matrix) -> str:
     if suspect.sends_bits_per_s is not None and suspect.receives_bits_per_s is not None:
         said += f"; streams: {_one_way(suspect, None)}"
     chance = f"{suspect.p_value:.1g}" if suspect.p_value >= LEAST else f"below {LEAST:g}"
-    return f"{said} (chance of that where all are alike: {chance})"
+    return f"{said} (chance of this if all are alike: {chance})"
 
 
 def table(found: Diagnosis) -> Table:

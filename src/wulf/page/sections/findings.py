@@ -180,7 +180,7 @@ def _common(audit: Audit) -> str:
     same = {row.group for row in audit.matrix} - {row.group for row in audit.matrix if row.state != "same"}
     sentences = (
         ("The same on all nodes", same),
-        ("The same on all nodes, as far as they told", untold),
+        ("The same on all nodes, as far as they answered", untold),
     )
     return " ".join(f"{words}: {', '.join(sorted(groups))}." for words, groups in sentences if groups)
 

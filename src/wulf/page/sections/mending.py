@@ -25,7 +25,7 @@ def table(found: Mending, title: str, note: str = "") -> Table:
             for effect in found.effects
         ),
         note=note,
-        empty=f"it was not measured what that brought: {printable(found.unmeasured, _LIMIT)}"
+        empty=f"its effect was not measured: {printable(found.unmeasured, _LIMIT)}"
         if found.unmeasured
         else "no figure",
     )

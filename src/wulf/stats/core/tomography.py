@@ -137,7 +137,7 @@ def visible(
     false_alarm: float,
     trials: NDArray[np.int64] | None = None,
 ) -> float:
-    """Return what a part must add to be returned by `parts` in nine cases of ten; infinite where none could be.
+    """Return what a part must add to be returned by `parts` in nine cases out of ten; infinite where none could be.
 
     It is that of the part in the middle of those that can be judged.
 
@@ -224,12 +224,12 @@ def losing(
 
 
 def limit(false_alarm: float) -> float:
-    """Return how far a value must be from what is usual, in standard errors, to be told in nine cases of ten."""
+    """Return how far a value must be from what is usual, in standard errors, to be told in nine cases out of ten."""
     return float(scipy.stats.norm.isf(false_alarm) + scipy.stats.norm.isf(1 - SEEN))
 
 
 def visible_loss(false_alarm: float, sent: float, flows: float) -> float:
-    """Return the share that a quarter of a pair's flows must lose to be told by `losing` in nine cases of ten.
+    """Return the share that a quarter of a pair's flows must lose to be told by `losing` in nine cases out of ten.
 
     Parameters
     ----------

@@ -208,7 +208,7 @@ def _left_out(plan: Plan) -> Iterator[Advice]:
             severity="error",
             subject=f"{', '.join(ops)} {fold(names)}",
             text=printable(reason, 300),
-            advice="The others were measured without it. Put that right there, then measure again.",
+            advice="The others were measured without it. Fix that there, then measure again.",
         )
 
 
@@ -237,7 +237,7 @@ def _not_begun(results: Sequence[LaunchResult], plan: Plan) -> Iterator[Advice]:
                 severity="warning",
                 subject=op,
                 text=f"not measured{between}: the run ended before{deserted}",
-                advice="What comes first in --ops has the first claim on the budget. Give the rest its time: "
+                advice="The budget is spent in the order of --ops. To measure the rest: "
                 "wulf measure --resume latest.",
             )
 
@@ -306,7 +306,7 @@ def _forecast(cells: Sequence[CellEstimate], plan: Plan) -> str:
     """Say how many launches it would take."""
     needed = _needed(cells, plan)
     if not needed < ENDLESS:
-        return "no number of launches will do"
+        return "no number of launches is enough"
     return f"it would take about {int(float(f'{needed:.1e}')) if needed >= 100 else math.ceil(needed)}"
 
 
@@ -387,7 +387,7 @@ def _lost(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> Iterator
             kind="corrupt",
             severity="error",
             subject=_subject(stream, plan),
-            text=f"{corrupt} messages arrived with other bytes than were sent",
+            text=f"{corrupt} messages arrived corrupted",
             advice="Do not use this link before its cause is found: checksum offload, driver, cable, memory.",
         )
 
@@ -484,8 +484,8 @@ def _one_run(streams: Streams) -> Iterator[Advice]:
             subject="every figure",
             text="another run on another day may differ by a few percent as a whole (2 to 5 % is usual), and so may "
             "the time in a state of the machine that lasts for many launches: neither is in the intervals",
-            advice="They say how well this run knows the time while it ran. To compare two settings, measure them in "
-            "turn (wulf compare --interleaved).",
+            advice="They say how well this run knows the time while it ran. To compare two settings, measure them "
+            "interleaved (wulf compare --interleaved).",
         )
 
 
@@ -512,7 +512,7 @@ def _contaminated(results: Iterable[LaunchResult]) -> Iterator[Advice]:
             kind="contaminated",
             severity="warning",
             subject=", ".join(sorted({node for launch in suspect for node in launch.place})[:8]),
-            text=f"{len(suspect)} of {len(counted)} launches ran beside something else; most often: "
+            text=f"{len(suspect)} of {len(counted)} launches are contaminated; most often: "
             f"{printable(reasons.most_common(1)[0][0], 200)}",
             advice="Stop other work on the nodes and measure again; clean launches are preferred where there "
             "are enough.",
@@ -533,7 +533,7 @@ def _one_machine(results: Sequence[LaunchResult]) -> Iterator[Advice]:
             severity="note",
             subject=", ".join(inside),
             text="all ranks were on one machine: this is the MPI library's shared memory, not a network, unless "
-            "the library was told otherwise",
+            "the library was configured otherwise",
             advice="With OMPI_MCA_btl=self,tcp before the command Open MPI goes over loopback there, too.",
         )
     if loopback:
@@ -560,7 +560,7 @@ def _shared_cpu(results: Iterable[LaunchResult]) -> Iterator[Advice]:
             kind="shared_cpu",
             severity="note",
             subject=", ".join("–".join(pair) if len(pair) < 3 else _group(pair) for pair in pairs[:8]),
-            text="ranks share a CPU and give it away while they wait",
+            text="ranks share a CPU and yield it while they wait",
             advice="These figures contain the switch from one process to the other; do not compare them with "
             "those of nodes that have a CPU each.",
         )
@@ -579,8 +579,8 @@ def _company(results: Iterable[LaunchResult]) -> Iterator[Advice]:
                 severity="note",
                 subject=op,
                 text=f"a pair was measured at the same time as {min(counts)} to {max(counts)} others",
-                advice="Its figures are of all of these together. Name pairs of which every node has one (--pairs) "
-                "to have the same company in every launch.",
+                advice="Its figures hold for all of these together. Name pairs with every node in exactly one "
+                "(--pairs) to have the same ones in every launch.",
             )
 
 

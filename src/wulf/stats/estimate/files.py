@@ -63,7 +63,7 @@ def _filesystem(results: Iterable[LaunchResult]) -> Iterator[Advice]:
             kind="files_remote",
             severity="note",
             subject=", ".join(sorted(found)),
-            text="another machine has the files, and what it keeps in its own memory is not seen from here",
+            text="the files are on another machine, whose own cache cannot be seen from here",
             advice="Read figures of files as those of the network and that machine together; its memory may serve "
             "more than its disks could.",
         )
@@ -87,7 +87,7 @@ def _of_operation(op: str, asked: str, cells: Sequence[CellEstimate]) -> Iterato
             kind="files_kept",
             severity="warning",
             subject=op,
-            text=f"the nodes kept in memory what they were asked to forget ({_sizes(inside, cells)})",
+            text=f"the nodes kept in memory what they were asked to drop ({_sizes(inside, cells)})",
             advice="These are figures of memory: this file system has another cache than the kernel's.",
         )
     elif "_write_" in asked:
@@ -96,7 +96,7 @@ def _of_operation(op: str, asked: str, cells: Sequence[CellEstimate]) -> Iterato
             severity="note",
             subject=op,
             text=f"what was written was in memory when the call returned ({_sizes(inside, cells)})",
-            advice=f"Nothing says that it is on a disk: {asked}{_WRITTEN} waits for that.",
+            advice=f"It need not be on a disk: {asked}{_WRITTEN} waits for that.",
         )
     else:
         yield Advice(
@@ -104,7 +104,7 @@ def _of_operation(op: str, asked: str, cells: Sequence[CellEstimate]) -> Iterato
             severity="note",
             subject=op,
             text=f"what was read was in memory already ({_sizes(inside, cells)})",
-            advice=f"These are figures of memory: {asked}{_FORGOTTEN} reads what the nodes were asked to forget.",
+            advice=f"These are figures of memory: {asked}{_FORGOTTEN} reads what the nodes were asked to drop.",
         )
 
 

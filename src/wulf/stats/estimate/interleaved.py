@@ -216,7 +216,7 @@ def _overall(
     if not pooled:
         return "no decision", f"no pair of launches succeeded{lost}"
     verdict, named = overall(pooled)
-    turns = f"{pairs} pairs of launches in random order, so that what changes with time falls out"
+    turns = f"{pairs} pairs of launches in random order, so that drift cancels out"
     said = {
         "no difference": f"the whole interval lies within ±{margin:.1%} for every operation; {turns}",
         "no decision": f"not enough evidence for a change or for none: {named}; {turns}",

@@ -2,7 +2,7 @@
 
 The logarithm of a time is the cluster's, and what each of both nodes adds, and a rest: fitted by least squares without
 the pairs that stand out, as most are well; a median polish (Tukey, Exploratory Data Analysis, 1977) says where to
-begin. A slow node is slow with everybody; a slow link is a rest that stands out; slow nodes that are quick among
+begin. A slow node is slow with all others; a slow link is a rest that stands out; slow nodes that are quick among
 themselves have what connects them to the others in common.
 """
 
@@ -286,7 +286,7 @@ def suspects(
 
 
 def visible(logs: Matrix, structure: Structure, margin: float = MARGIN) -> float:
-    """Return how much slower a node has to be to be named in nine cases of ten, as a share.
+    """Return how much slower a node has to be to be found in nine cases out of ten, as a share.
 
     Parameters
     ----------
@@ -306,7 +306,7 @@ def visible(logs: Matrix, structure: Structure, margin: float = MARGIN) -> float
 
 
 def _seen(limit: float, freedom: int) -> float:
-    """Return the mean, in scatters, of what exceeds a limit of Student's t in nine cases of ten.
+    """Return the mean, in scatters, of what exceeds a limit of Student's t in nine cases out of ten.
 
     By the normal approximation of the noncentral t (Johnson and Welch 1940, Biometrika 31, 362-389).
     """

@@ -367,7 +367,7 @@ def _not_told(way: Way, latency: float, o_s: float) -> dict[str, str]:
     if carried is not None and not carried.is_steady:
         found["bandwidth"] = (
             f"{way.origin} does not tell the bandwidth of the long run: the rate of its longest trains still falls; "
-            "what lets bursts through there holds more than they have"
+            "its longest trains still fit into what is buffered there"
         )
     return found
 

@@ -216,13 +216,13 @@ def _meaning(of: Compared, base: Contended, scenarios: Sequence[Contended]) -> I
         )
     if of.alone.wild > of.alone.chosen:
         yield (
-            f"{of.alone.wild - of.alone.chosen} of {of.alone.wild} receives from anybody keep their recorded order: "
+            f"{of.alone.wild - of.alone.chosen} of {of.alone.wild} receives from any source keep their recorded order: "
             "what follows them has to do with other ranks, or nothing shows what they wait for."
         )
     if as_recorded:
         yield (
             f"On {as_recorded} of {len(everywhere)} networks taking whoever comes first would make all ranks wait for "
-            "each other; there messages are in their recorded order."
+            "each other; there messages keep their recorded order."
         )
 
 

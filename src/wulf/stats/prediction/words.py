@@ -49,7 +49,7 @@ def _answer(of: Prediction) -> str:
         # Of a change of the calibrated network there are no parameters that somebody could measure better.
         help_ = ": measure such a network" if best.source else ""
         return (
-            f"It cannot be told whether another network helps: on {best.name} the run time changes by "
+            f"Cannot tell whether another network helps: on {best.name} the run time changes by "
             f"{format_change(best.change)}{help_}."
         )
     if not of.scenarios:
@@ -106,13 +106,13 @@ def notes(
     count, largest = buffered
     if count:
         yield (
-            f"{count} messages of up to {largest} B are sent by both sides before any of them receives: only buffers "
-            "let the program go on, and where they are smaller it would wait for ever."
+            f"{count} messages of up to {largest} B are sent by both sides before any of them receives: only buffering "
+            "lets the program go on: with smaller buffers it would deadlock."
         )
     if wildcards:
         yield (
-            f"{wildcards} receives take a message from anybody: they get those that they got when the program was "
-            "traced. On another network others may come first."
+            f"{wildcards} receives take a message from any source (MPI_ANY_SOURCE): they get those that they got "
+            "when the program was traced. On another network others may arrive first."
         )
 
 
@@ -146,7 +146,7 @@ def _of_launches(own: Launches | None) -> str:
     if own is not None and own.is_told:
         return (
             f"{len(own.times)} traces: launches differ by ±{1.96 * own.spread:.2g} (95 %). Run times are those of a "
-            "usual launch, the median; 'one launch' is where a single one lies. They are taken to differ as much "
+            "usual launch, the median; 'one launch' is where a single one lies. They are assumed to differ as much "
             "elsewhere."
             + (
                 f" Fewer than {TESTED} do not tell whether launches resemble those before them: such intervals hold "
@@ -156,6 +156,6 @@ def _of_launches(own: Launches | None) -> str:
             )
         )
     return (
-        "How far a launch differs from the next is not in one trace: --again gives more traces of the same "
-        f"program, {FEWEST} in all at least."
+        "One trace does not show how launches differ: give more of the same program with "
+        f"--again, {FEWEST} in all at least."
     )

@@ -12,15 +12,15 @@ from wulf.page.words import FLAGS, change_item, count, listed, name, percent
 #: Class → what a network can do for such a program.
 MEANING: dict[ProgramClass, str] = {
     "computes": "it hardly communicates: no setting of the network can speed it up",
-    "uneven ranks": "its ranks wait for the one that computes longest: divide the work anew before tuning the network",
-    "waiting": "its ranks wait for each other, not for the network: a master for its workers, or CPUs that are shared",
+    "uneven ranks": "its ranks wait for the one that computes longest: rebalance the work before tuning the network",
+    "waiting": "its ranks wait for each other, not for the network: a master for its workers, or ranks that share CPUs",
     "small messages": "it waits for latency: interrupt moderation, packet filters, busy polling",
     "large messages": "it waits for bandwidth: MTU, offloads, buffers, a faster link",
     "small collectives": "it waits for the latency of collectives: their algorithms (wulf tune collectives), "
     "then latency",
     "large collectives": "it waits for the bandwidth of collectives: their algorithms (wulf tune collectives), "
     "then bandwidth",
-    "one-sided": "it reads and writes the memory of others: over TCP that is emulated, compare MPI libraries",
+    "one-sided": "it reads and writes the memory of other ranks: over TCP that is emulated, compare MPI libraries",
 }
 
 

@@ -37,7 +37,7 @@ def verdict(found: BlasComparison) -> Iterator[str]:
         f"{count(found.rounds, 'round')} in random order"
     )
     if found.interrupted:
-        yield "interrupted: rounds that were whole are compared"
+        yield "interrupted: complete rounds are compared"
     yield from _nodes_that_differ(found)
     for library, cpus in found.busy_cpus.items():
         if found.threads > 1 and cpus < 0.6 * found.threads:

@@ -321,7 +321,7 @@ def _why_not(at_first: float, shift: Shift | None, limit: float | None, comparis
     if math.isnan(at_first):
         return "no algorithm was measured"
     if at_first >= 1:
-        return "none was faster on first sight"
+        return "none was faster at first sight"
     if shift is None or limit is None:
         return "not enough launches to tell it from chance"
     if paired_verdict(shift, comparisons, 0.0, SIGNIFICANCE) != "better":

@@ -369,7 +369,7 @@ def _as_written(library: Library, state: _State, unit: Unit, cell: TunedCell) ->
     elif state.refused:
         reason = "the file is refused"
     elif says is None or (says.name, says.segment_bytes) != (cell.algorithm, cell.segment_bytes):
-        reason = "the library cannot tell sizes apart, and this is not proven to hurt at none"
+        reason = "the library cannot tell sizes apart, and this may be slower at some"
     else:
         return cell
     return msgspec.structs.replace(cell, kept=False, reason=reason)

@@ -16,8 +16,8 @@ from wulf.tools.hpcc.record import HpccFigure, HpccResult
 #: How long the steps of a test took: in --json.
 _TIMES = "s"
 _ENDED = {
-    "budget": "the time ended it before all rounds were made: give it more with --budget",
-    "interrupted": "interrupted: rounds that were whole are kept",
+    "budget": "time ran out before all rounds were made: give it more with --budget",
+    "interrupted": "interrupted: complete rounds are kept",
 }
 
 
@@ -83,7 +83,7 @@ def _table(found: HpccResult) -> Table:
         rows=tuple(
             (Item(name(figure.name)), _spread(figure.value), *_of_nodes(figure, alone)) for figure in shown
         ),
-        empty="no run on all nodes together ended well",
+        empty="no run on all nodes together succeeded",
         note="run times of the tests: --json",
     )
 

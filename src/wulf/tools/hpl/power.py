@@ -53,7 +53,7 @@ class Reading(NamedTuple):
 
 
 def parse(text: str) -> Reading | None:
-    """Return what the script printed; None where it did not come to its end."""
+    """Return what the script printed; None where it did not come complete."""
     time = _TIME.search(text)
     if time is None:
         return None

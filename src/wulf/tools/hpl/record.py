@@ -97,7 +97,7 @@ class HplLaunch(Record, frozen=True, kw_only=True):
 
     #: Number in time order, from 0.
     index: int
-    #: ``size``: how long problems take; ``blas``: BLAS libraries in turn, all with one setting; ``search``: settings at
+    #: ``size``: how long problems take; ``blas``: BLAS libraries, all with one setting; ``search``: settings at
     #: a small order; ``large``: the best of them at the order of the result; ``confirm``: fresh launches of what was
     #: chosen.
     phase: HplPhase
@@ -108,7 +108,7 @@ class HplLaunch(Record, frozen=True, kw_only=True):
     env: dict[str, str] = {}
     #: ISO 8601, UTC.
     started_at: str
-    #: From the start of the launch to its end [s].
+    #: From the start of the launch complete [s].
     wall_s: float
     #: ``cut``: it was so much slower than the best that it was ended; ``failed``: it has no result that is right.
     status: Literal["ok", "cut", "failed"]

@@ -215,7 +215,7 @@ def _notes(manifest: HplManifest, confirming: Sequence[HplLaunch], gflops: Estim
             f"the figure is that of the fastest of {len(plan.asked)} problems: it was chosen by these same launches"
         )
     if lacks := {why for one in confirming if one.power is not None for why in one.power.lacks.values()}:
-        found.append(f"what the CPUs took is not known: {', '.join(sorted(lacks))}")
+        found.append(f"the CPUs' power is not known: {', '.join(sorted(lacks))}")
     if plan.kind == "hpcc" and not plan.asked:
         found.append(
             "HPL ran within hpcc, which makes all its other tests first at every launch: with an xhpl more settings "

@@ -368,7 +368,7 @@ def _phases(run: _Run, watcher: Watcher) -> str:
     watcher.stage("how long small problems take")
     small = _small_order(run)
     if len(run.plan.libraries) > 1:
-        watcher.stage(f"{len(run.plan.libraries)} BLAS libraries in turn")
+        watcher.stage(f"{len(run.plan.libraries)} BLAS libraries compared")
         _choose_library(run, small)
     watcher.stage(f"searching the settings at N {small} and {_large_order(run, small)}")
     chosen = _search(run, small)

@@ -90,10 +90,10 @@ def _how(found: Mending) -> list[str]:
     if not found.blocks:
         kept = found.outcome is not None and found.outcome.kept
         said = printable(found.unmeasured, _LIMIT)
-        return [f"not measured what it brought: {said}"] if kept and said else []
+        return [f"its effect was not measured: {said}"] if kept and said else []
     pairs = listed(["–".join(map(printable, pair)) for pair in found.pairs])
     lines = [
-        f"measured {found.blocks} times with it and {found.blocks} times without, in turn, between {pairs}"
+        f"measured {found.blocks} times with it and {found.blocks} times without, alternately, between {pairs}"
     ]
     if found.failed_before or found.failed_after:
         lines.append(f"failed: {found.failed_before} without it, {found.failed_after} with it")

@@ -69,7 +69,7 @@ class Culprit(Record, frozen=True, kw_only=True):
 
 
 class Sight(Record, frozen=True, kw_only=True):
-    """How bad a path has to be to be named in nine cases of ten."""
+    """How bad a path has to be to be found in nine cases out of ten."""
 
     metric: Metric
     #: As `PathEffect.value`; null where none could be named.

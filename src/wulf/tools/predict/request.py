@@ -118,7 +118,7 @@ class PredictRequest:
         if len(self.sources) > 1 and self.again:
             raise UsageError("--again is of one program: give one trace of it before")
         if len(self.sources) > 1 and self.placement:
-            raise UsageError("--verify and --placement are of one trace: give them one")
+            raise UsageError("--verify and --placement need a single trace")
 
     @property
     def sources(self) -> list[Path]:

@@ -168,7 +168,7 @@ def _chart(found: Rollout, metric: str, number: int) -> Figure:
                 label="",
                 datasets={"main": main},
                 summary=f"{count(len(rows), 'node')} measured, {kept} kept.",
-                caption="Each mark is a node, measured with the change and without it in turn; below 0 % is faster.",
+                caption="Each mark is a node, measured alternately with and without the change; below 0 % is faster.",
             ),
         ),
         logarithmic=False,

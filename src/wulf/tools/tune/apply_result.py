@@ -90,7 +90,7 @@ def report(run: TuningRun) -> TuningReport:
 
 
 def whole(run: TuningRun) -> Whole | None:
-    """Return what mending and tuning brought together; None where nothing was mended, or there is no conclusion."""
+    """Return the effect of mending and tuning together; None where nothing was mended, or there is no conclusion."""
     if run.result is None:
         return None
     return estimate.whole(run.mended, run.manifest.workload, run.manifest.plan, run.trials, run.result)

@@ -148,7 +148,7 @@ def _idle(request: WatchRequest, clock: Clock, watcher: session.Watcher, *, slur
         left_s = _left_s(request.window, clock.now())
         if left_s is not None and left_s < request.budget_s:
             raise _NothingError("the window is closed", {})
-        watcher.stage("looking who is idle")
+        watcher.stage("checking which nodes are idle")
         found = idle.find(request.config, request.nodes, slurm=slurm)
         if not found.busy or left_s is None or left_s - AGAIN_S < request.budget_s:
             return found

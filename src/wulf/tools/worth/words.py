@@ -41,8 +41,8 @@ def _answer(ordered: Sequence[NetworkWorth]) -> str:
     if all(one.verdict == "does not pay" for one in ordered):
         return "Buy none of these networks: none pays."
     if any(one.refused for one in ordered):
-        return "The traces cannot carry the question: see below what they lack."
-    return "It cannot be told whether any of these networks pays."
+        return "The traces cannot answer the question: see below what they lack."
+    return "Cannot tell whether any of these networks pays."
 
 
 _DO = {"pays": "It pays to buy", "does not pay": "Do not buy", "cannot be told": "It cannot be told of"}

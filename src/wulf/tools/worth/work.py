@@ -181,7 +181,7 @@ def _require_carrying(request: WorthRequest, jobs: Document[JobMix], place: int,
         )
     if question.wildcards and not request.as_traced:
         raise UsageError(
-            f"{path} has {question.wildcards} receives from anybody, which another network may order otherwise: "
+            f"{path} has {question.wildcards} receives from any source, which another network may order otherwise: "
             "--as-traced values it as if the order stayed"
         )
 

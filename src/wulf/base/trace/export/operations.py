@@ -1,7 +1,7 @@
-"""What a rank did, as plain operations between ranks of the world: what all formats of other simulators have.
+"""What a rank did, as plain operations between ranks of the world: for other simulators.
 
-Requests are what they belong to, receives from anybody are from whom they were, and collectives of any communicator are
-messages between its members, in textbook algorithms.
+Requests are what they belong to, receives from any source have the source they got, and collectives of any
+communicator are messages between its members, in textbook algorithms.
 """
 
 from __future__ import annotations

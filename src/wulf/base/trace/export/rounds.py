@@ -57,7 +57,7 @@ def rounds(entry: Entry, group: Group, rank: int) -> Iterator[Round]:
         return
     ranks = len(group.members)
     if entry.kind not in _ALGORITHMS:
-        raise TraceError(f"{entry.kind.name} is no collective that can be exported")
+        raise TraceError(f"{entry.kind.name} is not a collective that can be exported")
     root = 0 if entry.peer == NOBODY else entry.peer
     if not 0 <= root < ranks:
         raise TraceError(f"{entry.kind.name}: its root is rank {root} of {ranks}")

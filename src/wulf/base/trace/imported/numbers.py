@@ -23,7 +23,7 @@ Fail = Callable[[str], NoReturn]
 def whole(text: str, most: int, what: str, fail: Fail) -> int:
     """Return a whole number from 0 to `most`, which is written in digits alone."""
     if not (text.isascii() and text.isdecimal()):
-        fail(f"{what} is no whole number")
+        fail(f"{what} is not a whole number")
     if len(text) > _DIGITS or int(text) > most:
         fail(f"{what} is more than {most}")
     return int(text)

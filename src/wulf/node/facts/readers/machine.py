@@ -182,7 +182,7 @@ def _steal(capture: NodeCapture) -> FactValue:
         raise Unknown("/proc/stat does not say")
     total = sum(rows[1][:_STEAL]) - sum(rows[0][:_STEAL])
     if total <= 0:
-        raise Unknown("no time passed between the two looks")
+        raise Unknown("no time passed between the two readings")
     return max(0.0, rows[1][_STEAL - 1] - rows[0][_STEAL - 1]) / total
 
 

@@ -453,7 +453,7 @@ FACTS: dict[str, Callable[[NodeCapture], FactValue]] = {
     "eee_active": _eee_active,
     "duplex": _duplex,
     "carrier_changes": lambda capture: whole(
-        _file("carrier_changes")(capture), "how often the link went or came"
+        _file("carrier_changes")(capture), "how often the link went down or up"
     ),
     "autoneg": lambda capture: given(ethtool_values(capture, ""), "autoneg"),
     "device": _device,

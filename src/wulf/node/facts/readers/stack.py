@@ -292,7 +292,7 @@ def _members_differ(capture: NodeCapture) -> FactValue:
     """Return in what the members are unequal: speed, duplex, driver; ``none`` where they are not."""
     found = members(capture)
     if len(found) < 2:
-        raise Absent("it has not several members")
+        raise Absent("it does not have several members")
     said = []
     for name in ("speed_bits_per_s", "duplex", "driver"):
         values = {}

@@ -62,9 +62,7 @@ _SPARE_MIB = 64
 def lacking(nic: machine.Nic) -> list[str]:
     """List what is missing here for virtual machines, each with how to get it."""
     if platform.machine() != "x86_64":
-        return [
-            f"a processor of x86-64: the virtual machines are of that kind, and this one is {platform.machine()}"
-        ]
+        return [f"an x86-64 processor, which the virtual machines need: this one is {platform.machine()}"]
     tools = {machine.EMULATOR: "qemu-system-x86", "mke2fs": "e2fsprogs", "dpkg-deb": "dpkg", "apt-get": "apt"}
     found = system.missing_programs(tools)
     if not found and nic == "igb" and '"igb"' not in _tool([machine.EMULATOR, "-device", "help"]):
@@ -221,7 +219,7 @@ def _kernel(say: Callable[[str], None]) -> Path:
     names = [line.split()[-1] for line in depends.splitlines() if "Depends: linux-image-" in line]
     if not names:
         raise LabError(
-            f"there is no package {_KERNEL_PACKAGE}, Debian's, to take a kernel from: run 'apt-get update'"
+            f"there is no package {_KERNEL_PACKAGE}in Debian to take a kernel from: run 'apt-get update'"
         )
     kept = CACHE / f"kernel-{names[0]}"
     if not kept.is_dir():

@@ -32,7 +32,7 @@ class Forecast:
     #: The most promising value so far, and its effect.
     leader: str
     effect: Estimate | None
-    #: Smallest effect that is found in nine cases of ten, as a share; None where that is not known yet.
+    #: Smallest effect that is found in nine cases out of ten, as a share; None where that is not known yet.
     smallest: float | None
 
 

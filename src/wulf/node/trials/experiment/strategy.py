@@ -127,7 +127,7 @@ class Strategy:
             return False
         names = ", ".join(f"{knob}={value}" for knob, value in carried)
         self.state.notes.append(
-            f"what was set in the trial before matters ({names}): the first trial after a change is not counted"
+            f"the setting of the previous trial matters ({names}): the first trial after a change is not counted"
         )
         self.asker.settling = True
         self.asker.evidence.forget()
@@ -282,7 +282,7 @@ class Strategy:
         if unguarded:
             most = ", ".join(f"{name} up to {format_share(share)}" for name, share in unguarded.items())
             self.state.notes.append(
-                f"what is kept may make worse: {most} (95 %); a larger --budget tells more"
+                f"what is kept may make these worse: {most} (95 %); a larger --budget tells more"
             )
 
     def _drop(self, knob: str, reason: str) -> None:
@@ -336,7 +336,7 @@ class Strategy:
         for knob in [name for name in so_far if name not in state.kept]:
             change = knob, so_far.pop(knob)
             ratio = self.known.ratio(model.contrast(so_far, {}))
-            state.step("drop", "refinement", so_far, change, ratio, "not proven any more")
+            state.step("drop", "refinement", so_far, change, ratio, "no longer proven")
         rest = {knob: value for knob, value in state.kept.items() if so_far.get(knob) != value}
         while rest:
             knob = min(rest, key=lambda name: model.effect({**so_far, name: rest[name]}))

@@ -103,10 +103,10 @@ def _but(found: CollectiveTuning) -> tuple[str, Flag]:
         (not found.tried, "; the file was not tried, and may end jobs", "warning"),
         (not found.effects, "; whether the file is in effect was not looked at", "warning"),
         (not found.effective, ", but the file is NOT in effect", "error"),
-        (fails, f"{in_effect}, but launches with it FAIL at sizes between", "error"),
-        (not found.held_out, f"{in_effect}, but no size between was measured with it", "warning"),
-        (bool(found.slower), f"{in_effect}, but slower at some sizes between", "warning"),
-        (bool(found.unjudged), f"{in_effect}, but not all sizes between could be judged", "warning"),
+        (fails, f"{in_effect}, but launches with it FAIL at intermediate sizes", "error"),
+        (not found.held_out, f"{in_effect}, but no intermediate size was measured with it", "warning"),
+        (bool(found.slower), f"{in_effect}, but slower at some intermediate sizes", "warning"),
+        (bool(found.unjudged), f"{in_effect}, but not all intermediate sizes could be judged", "warning"),
         (bool(found.dropped or found.not_searched), f"{in_effect}, but collectives are missing", "warning"),
     )
     return next(((words, flag) for holds, words, flag in cases if holds), (in_effect, "good"))
@@ -126,7 +126,7 @@ def _lines(found: CollectiveTuning) -> list[str]:
     lines += [_failure(one) for one in found.held_out_failures]
     if found.mean is not None and found.held_out:
         lines.append(
-            f"At {count(len(found.held_out), 'size')} that decided nothing, the file against the default in turn: "
+            f"At {count(len(found.held_out), 'size')} that decided nothing, the file and the default alternately: "
             f"{format_change(found.mean)} in the geometric mean (95 % interval){_beside(found.mean_control)}."
         )
     if found.mean_ruled is not None:
@@ -138,8 +138,9 @@ def _lines(found: CollectiveTuning) -> list[str]:
     if found.held_out:
         worst = max(found.held_out, key=lambda cell: cell.ratio.value)
         lines.append(
-            f"The worst size between: {worst.collective} of {worst.ranks} ranks at {format_bytes(worst.size_bytes)}, "
-            f"{format_change(worst.ratio)}; up to +{percent(worst.limit - 1)} may be chance there."
+            f"The worst intermediate size: {worst.collective} of {worst.ranks} ranks at "
+            f"{format_bytes(worst.size_bytes)}, {format_change(worst.ratio)}; up to "
+            f"+{percent(worst.limit - 1)} may be chance there."
         )
     if found.path:
         lines.append(f"{found.path}: {FORMATS[found.format]}.")
@@ -153,7 +154,7 @@ def _beside(control: Estimate | None) -> str:
 
 def _failure(one: HeldOutFailure) -> str:
     """Say what kept held-out sizes from being judged."""
-    who = f"{name(one.collective)} of {one.ranks} ranks at sizes between"
+    who = f"{name(one.collective)} of {one.ranks} ranks at intermediate sizes"
     failed = [
         f"{count(launches, 'launch')} {way} the file failed"
         for launches, way in ((one.with_file, "with"), (one.without_file, "without"))
@@ -295,7 +296,7 @@ def _effects(effects: Sequence[RuleEffect]) -> Table:
 
 def _struck_out(struck: Sequence[StruckOut]) -> Table:
     return Table(
-        title="Struck out, or not tried",
+        title="Excluded or not tried",
         columns=(Column("collective"), Column("ranks", numeric=True), Column("algorithm"), Column("why")),
         rows=tuple(
             (

@@ -126,7 +126,7 @@ def _quantity(operation: Operation | None) -> str:
 
 
 def _sides(comparison: Comparison) -> str:
-    return "settings, measured in turn," if comparison.design == "interleaved" else "runs"
+    return "settings, measured interleaved," if comparison.design == "interleaved" else "runs"
 
 
 def _groups(cells: Sequence[CellComparison]) -> Groups:

@@ -36,7 +36,7 @@ def _path(figure: Figure) -> Layer:
         y=y,
         color=color,
         shape=shape,
-        opacity=alt.condition("datum.status === 'to its end'", alt.value(0.95), alt.value(0.35)),
+        opacity=alt.condition("datum.status === 'complete'", alt.value(0.95), alt.value(0.35)),
         tooltip=[alt.Tooltip(f"{name}:N") for name in ("shown", "status", "setting", "N", "phase")],
     )
     return alt.layer(lines, points)

@@ -36,7 +36,7 @@ def path(launches: Sequence[HplLaunch]) -> Figure | None:
         "launch": [launch.index + 1 for launch in shown],
         "rate": rounded([launch.gflops for launch in shown]),
         "phase": [NAMES[launch.phase] for launch in shown],
-        "status": ["cut: at most" if launch.status == "cut" else "to its end" for launch in shown],
+        "status": ["cut: at most" if launch.status == "cut" else "complete" for launch in shown],
         "best": rounded(tops),
         "N": [launch.n for launch in shown],
         "setting": [launch.setting.shown for launch in shown],

@@ -18,7 +18,7 @@ from wulf.tools.hpl.record import HplLaunch, HplManifest, HplResult
 NAMED = 10
 PHASES = {
     "size": "how long problems take",
-    "blas": "BLAS libraries in turn",
+    "blas": "BLAS libraries compared",
     "search": "search, small problems",
     "large": "search, larger problems",
     "confirm": "fresh launches of the choice",
@@ -28,7 +28,7 @@ PHASES = {
 def build(manifest: HplManifest, launches: Sequence[HplLaunch], result: HplResult) -> Page:
     """Return all that is shown of a run of HPL."""
     good = result.status == "complete" and not result.failed
-    path = figures.path(launches) or Paragraph("Nothing was launched to its end.")
+    path = figures.path(launches) or Paragraph("No launch was completed.")
     spent, failures = _spent(launches), _failures(launches)
     return Page(
         title=_title(result),
@@ -46,7 +46,7 @@ def build(manifest: HplManifest, launches: Sequence[HplLaunch], result: HplResul
                 known(_asked(result), _fresh(launches), figures.orders(launches, result)),
                 "as asked, nothing was searched"
                 if manifest.plan.asked
-                else "launches that nothing was chosen by",
+                else "launches that did not affect the choice",
             ),
             *(
                 ()

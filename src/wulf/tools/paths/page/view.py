@@ -154,7 +154,7 @@ def _bad(sight: Sight, value: float) -> str:
 
 def _sights(found: Paths) -> Table:
     return Table(
-        title="How bad a path has to be to be named in nine cases of ten",
+        title="How bad a path has to be to be found in nine cases out of ten",
         columns=(Column("of"), Column("named from", numeric=True), Column("has to be seen", numeric=True)),
         rows=tuple(
             (

@@ -54,7 +54,7 @@ def flaws(found: TraceSummary) -> Iterator[str]:
     """Say what is missing, and what cannot be replayed."""
     died = [rank.rank for rank in found.ranks if rank.state == "running"]
     if died:
-        yield f"cut off: {count(len(died), 'rank')} did not come to MPI_Finalize; what was recorded until then follows"
+        yield f"cut off: {count(len(died), 'rank')} did not reach MPI_Finalize; what was recorded until then follows"
     lost = sum(rank.lost for rank in found.ranks)
     if lost:
         yield f"not whole: {count(lost, 'call')} missing, as the files were full: trace it again with a larger --limit"

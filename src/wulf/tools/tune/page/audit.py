@@ -29,7 +29,7 @@ def findings(before: Audit, after: Audit | None) -> Table:
             Column("after"),
             Column("nodes"),
             Column("found", narrow=False),
-            Column("who sets it right", narrow=False),
+            Column("remedy", narrow=False),
         ),
         rows=tuple(_row(old.get(name), new.get(name), judged=after is not None) for name in names),
         note="Nodes and state are those before. What is worth trying and still there was tried and not proven to "

@@ -1,4 +1,4 @@
-"""What the whole procedure brought, from as found to as left: in a sentence, and figure by figure.  Pure."""
+"""Effect of the whole procedure, from as found to as left: in a sentence, and figure by figure.  Pure."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def table(found: Whole) -> Table:
     """Return one row for every figure: what mending, tuning and both brought."""
     tuned = any(one.tuning is not None for one in found.figures)
     return Table(
-        title="What the whole procedure brought",
+        title="Effect of the whole procedure",
         columns=(
             Column("figure"),
             Column("as found to as left", numeric=True),
@@ -117,7 +117,7 @@ def _note(found: Whole, tuned: bool) -> str:
     pairs = f", between {listed(['–'.join(map(name, pair)) for pair in found.pairs])}" if found.pairs else ""
     confidence = next((one.whole.ratio.confidence for one in found.figures if one.whole.ratio), 0.95)
     both = (
-        " Mending and tuning were each measured in turn, with and without what they changed; their effects on the "
+        " Mending and tuning were each measured alternately with and without what they changed; their effects on the "
         "logarithm of a time are independent and add up (Zou and Donner 2008)."
         if tuned
         else ""

@@ -102,7 +102,7 @@ def _before_the_search(report: TuningReport) -> Iterator[Section]:
     """Yield what all of it brought, and what was set right first."""
     if report.whole:
         table = tuning_whole.table(report.whole)
-        yield Section("whole", table.title, (table,), "what mending and tuning brought together")
+        yield Section("whole", table.title, (table,), "the effect of mending and tuning together")
     if report.mended and (report.mended.findings or report.mended.refused):
         table = tuning_mended.table(report.mended)
         yield Section("mended", table.title, (table,), "certainly wrong, whatever the objective")
@@ -174,7 +174,7 @@ def _keys(report: TuningReport) -> list[Key]:
         Key(
             "smallest change that is found",
             tuning_words.smallest(report, control.smallest_effect) if control else "unknown",
-            f"in nine cases of ten, by {count(control.effect_blocks, 'trial')} with it and as many without"
+            f"in nine cases out of ten, by {count(control.effect_blocks, 'trial')} with it and as many without"
             if control
             else "no A/A control was made",
         )
@@ -299,7 +299,7 @@ def _control(report: TuningReport) -> tuple[str, ...]:
         f"({count(control.trials, 'trial')} in {count(control.blocks, 'block')}).",
         f"One trial scatters by {percent(control.spread)}; {count(control.effect_blocks, 'trial')} with a setting and "
         f"as many without it find a change of {tuning_words.smallest(report, control.smallest_effect)} or more in nine "
-        "cases of ten.",
+        "cases out of ten.",
         "The cluster drifted: trials of the same setting depended on each other."
         if control.drifting
         else f"No drift was detected in {count(control.trials, 'trial')}; so few show only a strong one.",

@@ -137,7 +137,7 @@ def _seen(report: TuningReport) -> str:
     control = report.tuning.control
     if control is None:
         return ""
-    return f"; a change of {smallest(report, control.smallest_effect)} would have been found in nine cases of ten"
+    return f"; a change of {smallest(report, control.smallest_effect)} would have been found in nine cases out of ten"
 
 
 def points(report: TuningReport) -> tuple[str, ...]:
@@ -152,7 +152,7 @@ def points(report: TuningReport) -> tuple[str, ...]:
     else:
         said.append(
             f"Changes of {objective(report)} {format_unseen(tuning.control.smallest_effect)} may go unseen in this "
-            "time on this cluster; larger ones are found in nine cases of ten."
+            "time on this cluster; larger ones are found in nine cases out of ten."
         )
         if tuning.control.smallest_within is not None:
             said.append(

@@ -91,7 +91,7 @@ def nodes(
         "change": rounded([change for *_, change in points]),
         "shown": [format_share(change) for *_, change in points],
     }
-    left_out = f" {len(several) - NODES} nodes have no room." if len(several) > NODES else ""
+    left_out = f" {len(several) - NODES} more nodes are not shown." if len(several) > NODES else ""
     return Figure(
         id=id_,
         chart=charts.NODES,
@@ -104,8 +104,8 @@ def nodes(
                 datasets={"main": main},
                 summary=f"Change of {count(len(ranked), 'node')} against what is usual, over "
                 f"{count(len(last), 'run')}.",
-                caption="Time beside what all nodes have in common in the run, against what is usual for the node; "
-                f"red is slower.{left_out}",
+                caption="Time without what all nodes of the run have in common, relative to what is usual for the "
+                f"node; red is slower.{left_out}",
             ),
         ),
     )

@@ -45,7 +45,7 @@ def build(report: WatchReport, runs: Sequence[WatchRun], series: Sequence[Watche
                 "open",
                 "What has changed",
                 (
-                    _alarms("What has changed", report, groups, "nothing that is not accepted"),
+                    _alarms("What has changed", report, groups, "nothing that was not accepted"),
                     *_drawn(report, drawn[:_CHARTS], series, by_number),
                 ),
             ),
