@@ -285,7 +285,7 @@ static int complain(const char *what) {
 }
 
 int trace_main(int argc, char **argv) {
-    static struct trace trace = {.hops = 8, .tries = 2, .wait_us = 50000};
+    static struct trace trace = {.hops = 8, .tries = 5, .wait_us = 50000};
     const char *own = NULL;
     const char *there = NULL;
     const char *flows = NULL;
@@ -297,7 +297,7 @@ int trace_main(int argc, char **argv) {
         {.name = "--flows", .help = "FROM:TO,FROM:TO...: their ports", .text = &flows},
         {.name = "--tcp", .help = "connections, not datagrams", .flag = &trace.tcp},
         OPTION_NUMBER("--hops", &trace.hops, 1, HOPS_MOST, "look so far (8)"),
-        OPTION_NUMBER("--tries", &trace.tries, 1, 10, "packets of a flow at each distance (2)"),
+        OPTION_NUMBER("--tries", &trace.tries, 1, 10, "packets of a flow at each distance (5)"),
         OPTION_NUMBER("--wait-us", &trace.wait_us, 1000, 10000000, "wait for answers [us] (50000)"),
     };
     const size_t count = sizeof options / sizeof options[0];

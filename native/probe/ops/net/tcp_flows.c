@@ -19,6 +19,8 @@ enum { LOOK_MS = 100 };
 static const char NAME[] = "tcp_flows";
 /* A connection that is not there, or an answer, after so long is none. */
 static const uint64_t WITHIN_NS = 1500000000;
+/* Where much is lost, waiting is most of the time: a visit ends after so long, whatever is missing of it. */
+static const uint64_t VISIT_NS = 3000000000;
 
 /* Wait for the connections, all at once; what is not there in time is dead. */
 static void await_all(struct flows *flows) {
@@ -117,12 +119,13 @@ static uint32_t sent_again(const struct flow *flow) {
     return info.tcpi_total_retrans;
 }
 
-/* A message on each flow; the mean time of those that were answered, or 0. */
-static uint64_t make_round(const struct visit *visit, struct flows *flows, uint64_t round) {
+/* A message on each flow, as long as there is time; the mean time of those that were answered, or 0. */
+static uint64_t make_round(const struct visit *visit, struct flows *flows, uint64_t round,
+                           uint64_t deadline_ns) {
     const size_t *order = flows_order(flows, visit, round);
     uint64_t total_ns = 0;
     uint64_t answered = 0;
-    for (size_t i = 0; i < flows->count; i++) {
+    for (size_t i = 0; i < flows->count && clock_now_ns() < deadline_ns; i++) {
         struct flow *flow = &flows->each[order[i]];
         const uint32_t before = flow->answered;
         if (flow_is_dead(flow))
@@ -151,8 +154,9 @@ static int initiate(struct visit *visit, struct failure *failure) {
     struct flows flows = {.count = 0};
     int status = open_all(&flows, visit, failure);
     const uint64_t begin = clock_now_ns();
-    for (uint64_t i = 0; status == 0 && i < visit->iterations; i++) {
-        const uint64_t mean_ns = make_round(visit, &flows, i);
+    const uint64_t deadline_ns = begin + VISIT_NS;
+    for (uint64_t i = 0; status == 0 && i < visit->iterations && clock_now_ns() < deadline_ns; i++) {
+        const uint64_t mean_ns = make_round(visit, &flows, i, deadline_ns);
         visit->lost += mean_ns == 0;
         if (mean_ns == 0)
             continue;

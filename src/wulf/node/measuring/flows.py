@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -21,6 +21,8 @@ from wulf.node.probe.start import Site
 
 #: Warming up takes as long as so many visits; and a visit lasts so long at most and at least [s].
 WARM_UP, LONGEST_S, SHORTEST_S = 5, 2.0, 0.02
+#: A kind of message may take so many times its share of the time, and so long to begin [s]: losses are waited for.
+OVERTIME, BEGIN_S = 2.0, 20.0
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,17 +75,18 @@ def measure(
         with ThreadPoolExecutor(max_workers=len(group)) as pool:
             work = [pool.submit(_measure_pair, where, able[place], kinds, count, each_s) for place in group]
             for place, one in zip(group, work, strict=True):
-                try:
-                    taken.seen += one.result()
-                except (ProbeError, TransportError) as error:
-                    taken.missing["–".join(able[place])] = printable(str(error), 300)
+                seen, short = one.result()
+                taken.seen += seen
+                if short:
+                    taken.missing["–".join(able[place])] = printable("; ".join(short), 300)
 
 
 def _measure_pair(
     where: Site, pair: Pair, kinds: Sequence[Kind], count: int, each_s: float
-) -> list[FlowSeen]:
-    """Measure the flows of a pair, with their ways there and back."""
+) -> tuple[list[FlowSeen], list[str]]:
+    """Measure the flows of a pair, with their ways there and back, and say what of it could not be done."""
     found: list[FlowSeen] = []
+    short: list[str] = []
     for kind in kinds:
         visit_s = min(max(each_s * kind.share / (kind.sweeps + WARM_UP), SHORTEST_S), LONGEST_S)
         asked = Asked(
@@ -94,18 +97,33 @@ def _measure_pair(
             visit_us=round(visit_s * 1e6),
         )
         between = (pair[1], pair[0]) if kind.is_back else pair
-        found += flows.measure(where, between, asked, each_s * 10)
-    return list(_with_ways(where, found))
+        try:
+            seen, why = flows.measure(where, between, asked, OVERTIME * each_s * kind.share + BEGIN_S)
+        except (ProbeError, TransportError) as error:
+            seen, why = [], str(error)
+        found += seen
+        if why:
+            short.append(f"{kind.protocol}, {kind.size_bytes} B, from {between[0]}: {why}")
+    return list(_with_ways(where, found, short)), list(dict.fromkeys(short))
 
 
-def _with_ways(where: Site, found: Sequence[FlowSeen]) -> Iterator[FlowSeen]:
-    """Yield flows with their ways: each way is asked once, from the node that sends on it."""
+def _with_ways(where: Site, found: Sequence[FlowSeen], short: list[str]) -> Iterator[FlowSeen]:
+    """Yield flows with their ways: each way is asked once, from the node that sends on it.
+
+    Ways that cannot be asked are said in `short`: their flows have none, as where no switch answers.
+    """
     asked: dict[tuple[Pair, Protocol], dict[tuple[int, int], None]] = {}
     for flow in found:
         back = flow.nodes[1], flow.nodes[0]
         asked.setdefault((flow.nodes, flow.protocol), {})[flow.port, flow.to_port] = None
         asked.setdefault((back, flow.protocol), {})[flow.to_port, flow.port] = None
-    known = {key: flows.ways(where, *key, list(ports)) for key, ports in asked.items()}
+    known: dict[tuple[Pair, Protocol], Mapping[tuple[int, int], flows.Hops]] = {}
+    for key, ports in asked.items():
+        try:
+            known[key] = flows.ways(where, *key, list(ports))
+        except (ProbeError, TransportError) as error:
+            known[key] = {}
+            short.append(f"the ways from {key[0][0]} are not known: {error}")
     for flow in found:
         back = flow.nodes[1], flow.nodes[0]
         yield msgspec.structs.replace(

@@ -131,7 +131,7 @@ def traffic(plan: LaunchPlan, site: Site) -> Iterator[Streams]:
         ]
         streams = []
         for pair, token, server in zip(plan.beside, tokens, servers, strict=True):
-            argv = client_argv(site, pair, server_port(server, pair[1]), _arguments(plan))
+            argv = client_argv(site, pair, [server_port(server, pair[1])], _arguments(plan))
             streams.append(
                 _Stream(pair, running.enter_context(site.transport.start(argv, pair[0], line=token)))
             )

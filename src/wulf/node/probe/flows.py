@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
-from wulf.base.errors import ProbeError
+from wulf.base.errors import OverdueError, ProbeError, TransportError
 from wulf.base.records.base import Pair
 from wulf.base.records.flows import FlowSeen, Protocol
 from wulf.base.text import last_words, printable
 from wulf.node.probe import parse
-from wulf.node.probe.start import SILENCE_S, START_S, Site, client_argv, new_token, serve, server_port
+from wulf.node.probe.start import SILENCE_S, START_S, Site, start_net
 
-#: Nothing that goes on prints for longer [s]: a visit of streams over slow paths.
-VISIT_SILENCE_S = 60.0
+#: Visits of each size that tell something, where a launch does not come to its end.
+FEWEST_VISITS = 3
 #: A datagram that has no answer for so long is lost [µs].
 LOST_AFTER_US = 10000
 #: Error of a median ÷ that of a mean, of a normal distribution.
@@ -65,38 +66,58 @@ _flows = msgspec.json.Decoder(FlowsLine)
 _trace = msgspec.json.Decoder(TraceLine)
 
 
-def measure(site: Site, pair: Pair, asked: Asked, limit_s: float) -> list[FlowSeen]:
+class Met(NamedTuple):
+    """What the flows between two nodes met."""
+
+    seen: list[FlowSeen]
+    #: Why it is not all that was asked for; empty where it is.
+    short: str = ""
+
+
+def measure(site: Site, pair: Pair, asked: Asked, limit_s: float) -> Met:
     """Measure many flows between two nodes; their ways are not known yet.
+
+    Where much is lost it takes long, or ends early: what was seen by then counts.
 
     Raises
     ------
     ProbeError
-        It failed; says why.
+        It failed before there was enough to tell; says why.
     TransportError
         A node does not answer.
     """
+    lines: list[FlowsLine] = []
+    try:
+        _launch(site, pair, asked, limit_s, lines)
+    except (ProbeError, TransportError) as error:
+        visits = Counter(line.size for line in lines)
+        if any(visits[size] < FEWEST_VISITS for size in asked.sizes_bytes):
+            raise
+        why = f"after {limit_s:.0f} s it was not done" if isinstance(error, OverdueError) else str(error)
+        return Met(list(_seen(pair, asked, lines)), why)
+    return Met(list(_seen(pair, asked, lines)))
+
+
+def _launch(site: Site, pair: Pair, asked: Asked, limit_s: float, lines: list[FlowsLine]) -> None:
+    """Take the lines of a launch until its end."""
     near, far = pair
-    token = new_token()
     arguments = [
         *("--op", f"{asked.protocol}_flows:{asked.flows}"),
         *("--sizes", ",".join(map(str, asked.sizes_bytes))),
         *("--sweeps", str(asked.sweeps), "--visit-us", str(asked.visit_us), "--reference-us", "0"),
         *(("--datagram-timeout-us", str(LOST_AFTER_US)) if asked.protocol == "udp" else ()),
     ]
-    lines: list[FlowsLine] = []
-    with serve(site, pair, token) as server:
-        argv = client_argv(site, pair, server_port(server, far), arguments)
-        with site.transport.start(argv, near, line=token) as client:
-            for line in client.lines(VISIT_SILENCE_S, limit_s + START_S):
-                if line.startswith(b'{"type":"flows"'):
-                    lines.append(_decoded(_flows, line))
-                    continue
-                said = parse.message(line)
-                if isinstance(said, parse.ErrorLine):
-                    raise ProbeError(f"{said.peer or far}: {said.message}")
-                if isinstance(said, parse.End):
-                    return list(_seen(pair, asked, lines))
-            why = last_words(client.stderr()) or "no message"
+    with start_net(site, pair, arguments) as client:
+        for line in client.lines(SILENCE_S, limit_s):
+            if line.startswith(b'{"type":"flows"'):
+                lines.append(_decoded(_flows, line))
+                continue
+            said = parse.message(line)
+            if isinstance(said, parse.ErrorLine):
+                raise ProbeError(f"{said.peer or far}: {said.message}")
+            if isinstance(said, parse.End):
+                return
+        why = last_words(client.stderr()) or "no message"
     raise ProbeError(f"{near}–{far}: the probe ended early: {why}")
 
 

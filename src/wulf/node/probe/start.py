@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 import msgspec
 
 from wulf.base.contracts import Launcher, MpiJob, RemoteProcess, Transport
 from wulf.base.errors import ProbeError
 from wulf.base.interfaces import Interface
+from wulf.base.records import Place
 from wulf.base.text import last_line
 from wulf.node.probe import parse
 from wulf.node.probe.schedule import LaunchPlan
@@ -83,12 +84,36 @@ def start(plan: LaunchPlan, site: Site, argv: list[str]) -> Iterator[RemoteProce
 
 @contextmanager
 def _start_net(plan: LaunchPlan, site: Site, argv: list[str]) -> Iterator[RemoteProcess]:
-    near, far = plan.place
+    with start_net(site, plan.place, probe_arguments(plan), _guard_arguments(plan), argv=argv) as client:
+        yield client
+
+
+@contextmanager
+def start_net(
+    site: Site,
+    place: Place,
+    arguments: Sequence[str],
+    more: Sequence[str] = (),
+    argv: list[str] | None = None,
+) -> Iterator[RemoteProcess]:
+    """Start the socket probe: the first node of a place measures, those after it answer.
+
+    Parameters
+    ----------
+    arguments, more
+        What the one that measures is told, and what those that answer are told beside the usual.
+    argv
+        Receives the command line of the one that measures.
+    """
+    near, *others = place
     token = new_token()
-    with serve(site, (near, far), token, _guard_arguments(plan)) as server:
-        argv[:] = client_argv(site, (near, far), server_port(server, far), probe_arguments(plan))
-        with site.transport.start(argv, near, line=token) as client:
-            yield client
+    with ExitStack() as running:
+        servers = [running.enter_context(serve(site, (near, far), token, more)) for far in others]
+        ports = [server_port(server, far) for server, far in zip(servers, others, strict=True)]
+        words = client_argv(site, place, ports, arguments)
+        if argv is not None:
+            argv[:] = words
+        yield running.enter_context(site.transport.start(words, near, line=token))
 
 
 def new_token() -> str:
@@ -106,23 +131,24 @@ def serve(
     return site.transport.start(argv, far, line=token)
 
 
-def client_argv(site: Site, pair: tuple[str, str], port: int, more: Sequence[str]) -> list[str]:
-    """Return the command line of the socket probe that measures, on the first node of a pair."""
-    near, far = pair
+def client_argv(site: Site, place: Place, ports: Sequence[int], more: Sequence[str]) -> list[str]:
+    """Return the command line of the socket probe that measures, on the first node; the others have these ports."""
+    near, *others = place
+    servers = [f"{site.addresses.get(far, far)}:{port}" for far, port in zip(others, ports, strict=True)]
     return [
         site.net_probes[near],
         "--connect",
-        f"{site.addresses.get(far, far)}:{port}",
+        ",".join(servers),
         "--peer-name",
-        far,
+        ",".join(others),
         "--token-stdin",
-        *_waits(site, pair),
+        *_waits(site, place),
         *more,
     ]
 
 
-def _waits(site: Site, pair: tuple[str, str]) -> list[str]:
-    return ["--yield"] if site.shares_cpu(*pair) else []
+def _waits(site: Site, place: Place) -> list[str]:
+    return ["--yield"] if site.shares_cpu(*place) else []
 
 
 def server_port(server: RemoteProcess, node: str) -> int:
