@@ -114,7 +114,10 @@ static int take_part(const struct arguments *arguments, int rank, int ranks, str
         return -1;
     if (arguments->calls > 0) /* before ranks tell where they are: that is a collective, too */
         return call_only(arguments, &link, rank, ranks, failure);
-    const int code = nodes_gather(MPI_COMM_WORLD, nodes);
+    const struct operation *operation = operation_find(arguments->op);
+    int code = operation->at_first != NULL && ranks == PAIR ? operation->at_first(&link) : MPI_SUCCESS;
+    if (code == MPI_SUCCESS)
+        code = nodes_gather(MPI_COMM_WORLD, nodes);
     if (code != MPI_SUCCESS)
         return mpi_failed(&link, code, failure);
     if (arguments->at_once) {

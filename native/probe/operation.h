@@ -87,6 +87,9 @@ struct operation {
     enum room room;
     unsigned visit_scale; /* visits are so many times as long as asked for; 0 counts as 1 */
     const char *summary;
+    /* Before the ranks have sent each other anything, on both of them; NULL for nothing. What the library
+     * says. */
+    int (*at_first)(const void *link);
     /* One visit, on either side: 0, or -1 with `failure` set. `respond` is NULL when nobody answers. */
     int (*initiate)(struct visit *visit, struct failure *failure);
     int (*respond)(struct visit *visit, struct failure *failure);

@@ -23,23 +23,24 @@ void Simulator::prepare_costs(const Network &network) {
     costs_.clear();
     for (const auto &size : program_.sizes) {
         const auto &link = network.links[size.locality];
-        const double wire = link.wire.at(size.bytes);
+        const MessageCosts costs = wulf::costs_of(network, size);
         const uint64_t pieces =
             std::clamp<uint64_t>((size.bytes + PIECE_BYTES - 1) / PIECE_BYTES, 1, MOST_PIECES);
-        const bool agreed =
-            size.mode == Mode::SYNCHRONOUS || (size.mode == Mode::STANDARD && size.bytes > link.eager_bytes);
-        costs_.push_back({.send = link.send.at(size.bytes),
-                          .receive = link.receive.at(size.bytes),
-                          .after = link.after.at(size.bytes),
-                          .wire = wire,
-                          .piece_wire = wire / static_cast<double>(pieces),
+        costs_.push_back({.send = costs.send,
+                          .receive = costs.receive,
+                          .after = costs.after,
+                          .wire = costs.wire,
+                          .piece_wire = costs.wire / static_cast<double>(pieces),
                           .latency = link.latency_ns,
-                          .first = link.first_ns(size.bytes),
-                          .piece_first = link.first_ns(size.bytes) / static_cast<double>(pieces),
+                          .first = costs.first,
+                          .piece_first = costs.first / static_cast<double>(pieces),
                           .depth = link.depth_ns,
                           .piece_bytes = static_cast<double>(size.bytes) / static_cast<double>(pieces),
                           .pieces = static_cast<uint32_t>(pieces),
-                          .agreed = agreed,
+                          .answering = costs.answering,
+                          .answered = costs.answered,
+                          .agreed = costs.agreed,
+                          .is_answered = size.mode == Mode::ANSWERED,
                           .is_within = size.locality == WITHIN_NODE});
     }
 }
@@ -235,7 +236,7 @@ void Simulator::send(uint32_t rank, uint32_t message) {
             agree(message);
         return;
     }
-    if (known.is_chosen_sent)
+    if (known.is_chosen_sent && !costs.is_answered)
         gone(message, ready);
     state.clock += costs.after;
     if (costs.is_within) {
@@ -255,10 +256,26 @@ void Simulator::send(uint32_t rank, uint32_t message) {
 
 void Simulator::post(uint32_t message, double time_ns) {
     auto &known = messages_[message];
+    const Costs &costs = costs_[known.size];
+    if (known.is_posted || (costs.is_answered && known.has_come))
+        return;
     known.b = time_ns;
     known.is_posted = 1;
-    if (known.is_asked)
+    if (!known.is_asked)
+        return;
+    if (costs.is_answered)
+        answer(message);
+    else
         agree(message);
+}
+
+// It has come, and its receiver is ready for it: it is through when that has answered.
+void Simulator::answer(uint32_t message) {
+    const auto &known = messages_[message];
+    const Costs &costs = costs_[known.size];
+    const double met = std::max(known.a, known.b);
+    gone(message, met + costs.answered);
+    through(message, met + costs.answering);
 }
 
 // Both are ready: a question, an answer, and the message goes.
@@ -275,19 +292,20 @@ void Simulator::agree(uint32_t message) {
 }
 
 bool Simulator::wait_until_sent(RankState &rank, uint32_t message) {
-    if (!costs_of(message).agreed)
+    const Costs &costs = costs_of(message);
+    if (!costs.agreed && !costs.is_answered)
         return true;
     const auto &known = messages_[message];
     rank.waits_for = known.has_gone ? NONE : message;
     if (known.has_gone)
-        rank.clock = std::max(rank.clock, known.b) + costs_of(message).after;
+        rank.clock = std::max(rank.clock, known.b) + (costs.agreed ? costs.after : 0);
     return known.has_gone != 0;
 }
 
 bool Simulator::wait_until_received(RankState &rank, uint32_t message) {
     const auto &known = messages_[message];
     const Costs &costs = costs_[known.size];
-    if (costs.agreed && !known.is_posted) // the receive was said to be for a smaller one
+    if (costs.agreed || costs.is_answered) // the receive was said to be for a smaller one
         post(message, rank.clock);
     rank.waits_for = known.has_come ? NONE : message;
     if (known.has_come)
@@ -316,6 +334,20 @@ void Simulator::deliver(uint32_t message, double time_ns) {
 }
 
 void Simulator::come(uint32_t message, double time_ns) {
+    auto &known = messages_[message];
+    if (!costs_[known.size].is_answered) {
+        through(message, time_ns);
+        return;
+    }
+    known.a = time_ns;
+    known.is_asked = 1;
+    // Which receive takes one that is chosen turns out later: it is answered as it comes.
+    if (known.is_posted || known.is_chosen_come)
+        answer(message);
+}
+
+// Its receiver can go on with it then.
+void Simulator::through(uint32_t message, double time_ns) {
     auto &known = messages_[message];
     const uint32_t rank = known.destination;
     known.a = time_ns;

@@ -80,7 +80,9 @@ class Simulator {
         double first, piece_first, depth; // through an interface that has rested; ahead of its rate at most
         double piece_bytes;
         uint32_t pieces;
-        bool agreed; // sender and receiver must be ready
+        double answering, answered;
+        bool agreed;      // sender and receiver must be ready
+        bool is_answered; // … must have met until it is through
         bool is_within;
     };
     struct NodeState {
@@ -119,6 +121,8 @@ class Simulator {
     void send(uint32_t rank, uint32_t message);
     void post(uint32_t message, double time_ns);
     void agree(uint32_t message);
+    void answer(uint32_t message);
+    void through(uint32_t message, double time_ns);
     bool wait_until_sent(RankState &rank, uint32_t message);
     bool wait_until_received(RankState &rank, uint32_t message);
     void gone(uint32_t message, double time_ns);

@@ -53,6 +53,9 @@ class Slots {
     std::vector<Message> &messages_;
 };
 
+// A message that goes, or is answered, does so whoever has seen to it.
+bool is_of_its_rank(StepKind kind) { return kind != TRANSFER && kind != ANSWER; }
+
 class Builder {
   public:
     Builder(Program &program, const Plan &plan, Trace &trace)
@@ -69,7 +72,7 @@ class Builder {
         plan_.each([&](uint32_t number, uint32_t rank, const Step &from) {
             if (from.kind() == COMPUTE)
                 ranks_[rank].compute_ns += from.amount();
-            else if (from.kind() != TRANSFER)
+            else if (is_of_its_rank(from.kind()))
                 step(from, rank, plan_.record_of[number]);
         });
         for (uint32_t rank = 0; rank < plan_.ranks; rank++) {
@@ -99,7 +102,7 @@ class Builder {
         plan_.each([&](uint32_t, uint32_t rank, const Step &step) {
             if (step.kind() == COMPUTE)
                 compute_ns[rank] += step.amount();
-            else if (step.kind() != TRANSFER)
+            else if (is_of_its_rank(step.kind()))
                 counts[rank] += 1 + whole_parts(std::exchange(compute_ns[rank], 0)) +
                                 (step.kind() == REDUCE ? whole_parts(step.amount()) : 0);
         });

@@ -148,6 +148,16 @@ template <bool KEEPS_CHOICES, bool HAS_BURSTS> class Runner {
         case TRANSFER:
             transfer(step, rank);
             break;
+        case ANSWER:
+            answer(step, between_);
+            break;
+        case ANSWER | within:
+            answer(step, load(kernel_.latency[WITHIN_NODE]));
+            break;
+        case SENT:
+        case SENT | within:
+            hear(step);
+            break;
         case SENT | mutual:
         case SENT | within | mutual:
             sent(step);
@@ -253,6 +263,22 @@ template <bool KEEPS_CHOICES, bool HAS_BURSTS> class Runner {
         }
         store(arrived, where(agreed, gone + latency, load(arrived)));
         store(ready, gone);
+    }
+
+    INLINE void answer(const Step step, const Numbers &latency) {
+        const SizeCosts &costs = kernel_.costs[step.size()];
+        Lanes &arrived = kernel_.arrived[step.slot()], &ready = kernel_.ready[step.slot()];
+        const Numbers come = load(arrived), posted = load(ready);
+        choose<0>(posted, come);
+        const Numbers met = later(posted, come);
+        store(arrived, met + load(costs.answering));
+        store(ready, met + load(costs.answered) + latency);
+    }
+
+    INLINE void hear(const Step step) {
+        const Numbers told = load(kernel_.ready[step.slot()]);
+        choose<1>(told, clock_);
+        clock_ = later(clock_, told);
     }
 
     INLINE void sent(const Step step) {

@@ -45,17 +45,17 @@ void Evaluator::take(size_t lane, const Network &network) {
         latency_[locality].of[lane] = network.links[locality].latency_ns;
     for (size_t number = 0; number < costs_.size(); number++) {
         const auto &size = plan_.sizes[number];
-        const auto &link = network.links[size.locality];
-        costs_[number].send.of[lane] = link.send.at(size.bytes);
-        costs_[number].receive.of[lane] = link.receive.at(size.bytes);
-        costs_[number].wire.of[lane] = link.wire.at(size.bytes);
-        costs_[number].after.of[lane] = link.after.at(size.bytes);
-        costs_[number].first.of[lane] = link.first_ns(size.bytes);
-        costs_[number].behind.of[lane] = link.wire.at(size.bytes) - link.depth_ns;
-        const bool agreed =
-            size.mode == Mode::SYNCHRONOUS || (size.mode == Mode::STANDARD && size.bytes > link.eager_bytes);
-        agreed_[number].of[lane] = agreed ? -1 : 0;
-        agreed_bits_[number] |= static_cast<Few>(agreed ? 1U << lane : 0);
+        const MessageCosts costs = costs_of(network, size);
+        costs_[number].send.of[lane] = costs.send;
+        costs_[number].receive.of[lane] = costs.receive;
+        costs_[number].wire.of[lane] = costs.wire;
+        costs_[number].after.of[lane] = costs.after;
+        costs_[number].first.of[lane] = costs.first;
+        costs_[number].answering.of[lane] = costs.answering;
+        costs_[number].answered.of[lane] = network.links[size.locality].answered_ns;
+        costs_[number].behind.of[lane] = costs.wire - network.links[size.locality].depth_ns;
+        agreed_[number].of[lane] = costs.agreed ? -1 : 0;
+        agreed_bits_[number] |= static_cast<Few>(costs.agreed ? 1U << lane : 0);
     }
 }
 
@@ -122,6 +122,10 @@ std::vector<Path> Evaluator::paths(std::span<const Network> networks) {
             link.send_ns += costs.after.of[lane];
         else if (part == Part::RECEIVING)
             link.receive_ns += costs.receive.of[lane];
+        else if (part == Part::ANSWERING)
+            link.receive_ns += costs.answering.of[lane];
+        else if (part == Part::ANSWERED)
+            link.receive_ns += costs.answered.of[lane];
         else if (part == Part::LATENCY)
             link.hops += 1;
         else {

@@ -12,6 +12,7 @@
 //     g,
 //               a = g + L
 //     SENT      not eager: c = max(c, b) + after(s)
+//     ANSWER    m = max(a, b), a = m + answering, b = m + answered + L; then SENT: c = max(c, b)
 //     RECEIVE   i = max(a, i + f(s)), c = max(c, i) + receive(s)
 //
 // A shaped interface is ahead of its rate by d at most, and takes a message at once in f(s) (network.hpp); of

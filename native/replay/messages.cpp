@@ -93,6 +93,22 @@ void Messages::reduce(uint32_t rank, uint64_t bytes) {
     plan_.computations++;
 }
 
+void Messages::connect(uint32_t rank) {
+    owns_[rank].is_connected = true;
+    work(rank, Mode::CONNECTING);
+}
+
+// Nobody receives it: all have one slot, which is never free.
+void Messages::work(uint32_t rank, Mode mode) {
+    if (own_slot_ == NO_SLOT) {
+        own_slot_ = static_cast<uint32_t>(messages_.size());
+        messages_.emplace_back();
+    }
+    append_compute(rank);
+    const uint32_t size = sizes_.number({0, mode, WITHIN_NODE});
+    append(rank, Step::of_message(SEND, owns_[rank].call, size, own_slot_, true, false));
+}
+
 void Messages::finish() {
     for (uint32_t rank = 0; rank < owns_.size(); rank++)
         append_compute(rank);

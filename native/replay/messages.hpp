@@ -37,6 +37,8 @@ class Messages {
     void called(uint32_t rank, trace_kind call) { owns_[rank].call = call; }
     // The rank adds up so many bytes.
     void reduce(uint32_t rank, uint64_t bytes);
+    // The rank does what no message carries.
+    void work(uint32_t rank, Mode mode);
 
     // Return the message's slot, or NO_SLOT where the sender has nothing to wait for.
     uint32_t send(const Envelope &envelope, uint64_t bytes, Mode mode);
@@ -60,8 +62,9 @@ class Messages {
         bool received : 1 = false, gone : 1 = false;
         bool mutual : 1 = false; // on some network both must be ready
         bool transferred : 1 = false;
-        bool within : 1 = false;  // a node
-        bool answers : 1 = false; // its receive has a step of its own
+        bool within : 1 = false;   // a node
+        bool answers : 1 = false;  // its receive has a step of its own
+        bool answered : 1 = false; // it goes at once, and its sender waits for an answer
         uint32_t size = 0;
         uint32_t send = 0;         // its step
         uint32_t waiter = NO_RANK; // the rank that cannot go on without what is missing
@@ -70,6 +73,7 @@ class Messages {
     struct Own {
         uint64_t compute_ns = 0; // not yet in a step
         trace_kind call = TRACE_OTHER;
+        bool is_connected = false; // it has sent to another node, or received from one
     };
 
     uint32_t matched(const Envelope &envelope, bool is_message);
@@ -87,6 +91,7 @@ class Messages {
     }
     void append_message(StepKind kind, uint32_t rank, uint32_t slot);
     void append_compute(uint32_t rank);
+    void connect(uint32_t rank);
     void append_transfer(uint32_t rank, uint32_t slot);
     void begin_run(uint32_t rank);
     void grow();
@@ -103,8 +108,9 @@ class Messages {
     std::vector<Message> messages_; // of each slot
     uint32_t first_free_ = NO_SLOT; // the free slots are a queue
     Matcher<Message> matcher_;
-    std::vector<Own> owns_;   // of each rank
-    uint32_t rank_ = NO_RANK; // whose run it is
+    std::vector<Own> owns_;       // of each rank
+    uint32_t rank_ = NO_RANK;     // whose run it is
+    uint32_t own_slot_ = NO_SLOT; // of what nobody receives
 };
 
 // What is done for every message is here, so that it becomes part of the loop over records.
@@ -162,20 +168,24 @@ inline void Messages::wake_waiter(Message &message) {
 
 inline uint32_t Messages::send(const Envelope &envelope, uint64_t bytes, Mode mode) {
     plan_.operations++;
+    const auto &nodes = options_.nodes;
+    const bool within = !nodes.empty() && nodes[envelope.source] == nodes[envelope.destination];
+    if (!within && !owns_[envelope.source].is_connected)
+        connect(envelope.source);
     const uint32_t slot = matched(envelope, true);
     auto &message = messages_[slot];
-    const auto &nodes = options_.nodes;
-    message.within = !nodes.empty() && nodes[envelope.source] == nodes[envelope.destination];
+    message.within = within;
     const auto locality = message.within ? WITHIN_NODE : BETWEEN_NODES;
-    message.size = sizes_.number({bytes, mode, locality});
-    message.mutual =
-        mode == Mode::SYNCHRONOUS || (mode == Mode::STANDARD && bytes > options_.surely_eager[locality]);
-    message.gone = !message.mutual;
+    const bool is_eager = bytes <= options_.surely_eager[locality];
+    message.answered = mode == Mode::SYNCHRONOUS && is_eager;
+    message.size = sizes_.number({bytes, message.answered ? Mode::ANSWERED : mode, locality});
+    message.mutual = mode != Mode::BUFFERED && !is_eager;
+    message.gone = !message.mutual && !message.answered;
     message.sent = true;
     append_message(SEND, envelope.source, slot);
     message.send = static_cast<uint32_t>(plan_.steps.size() - 1);
     wake_waiter(message);
-    return message.mutual ? slot : NO_SLOT;
+    return message.gone ? NO_SLOT : slot;
 }
 
 inline uint32_t Messages::post(const Envelope &envelope, uint64_t most_bytes) {
@@ -183,7 +193,8 @@ inline uint32_t Messages::post(const Envelope &envelope, uint64_t most_bytes) {
     const uint32_t slot = matched(envelope, false);
     auto &message = messages_[slot];
     // A message that is always sent by agreement may be small.
-    if (message.sent ? message.mutual : trace_.has_synchronous() || most_bytes > least_eager_) {
+    if (message.sent ? message.mutual || message.answered
+                     : trace_.has_synchronous() || most_bytes > least_eager_) {
         append_compute(envelope.destination);
         append(envelope.destination,
                Step::of_message(POST, owns_[envelope.destination].call, 0, slot, false, true));
@@ -197,30 +208,34 @@ inline uint32_t Messages::post(const Envelope &envelope, uint64_t most_bytes) {
 // The message goes, where it had to wait for both; it is `rank` that sees to it.
 inline void Messages::append_transfer(uint32_t rank, uint32_t slot) {
     auto &message = messages_[slot];
-    if (!message.mutual || message.transferred)
+    if ((!message.mutual && !message.answered) || message.transferred)
         return;
     if (!message.answers)
         refuse_long(message);
     const uint32_t source = message.envelope.source;
-    append(rank, Step::of_transfer(owns_[source].call, source, slot));
+    const trace_kind call = owns_[source].call;
+    append(rank, message.answered ? Step::of_message(ANSWER, call, message.size, slot, message.within, false)
+                                  : Step::of_transfer(call, source, slot));
     message.transferred = true;
     plan_.transfers++;
 }
 
 inline bool Messages::end(uint32_t rank, const Finish &finish) {
     auto &message = messages_[finish.slot];
-    if (finish.is_send ? message.mutual && !message.posted : !message.sent) {
+    const bool is_waited_for = message.mutual || message.answered;
+    if (finish.is_send ? is_waited_for && !message.posted : !message.sent) {
         message.waiter = rank;
         return false;
     }
     append_transfer(rank, finish.slot);
     if (finish.is_send) {
-        if (message.mutual)
+        if (is_waited_for)
             append_message(SENT, rank, finish.slot);
         message.gone = true;
     } else {
         append_message(RECEIVE, rank, finish.slot);
         message.received = true;
+        owns_[rank].is_connected |= !message.within;
     }
     release_if_over(finish.slot);
     return true;

@@ -97,14 +97,25 @@ class Reader {
         } else if (what == "depth") {
             auto &of = link(words);
             of.depth_ns = number(words, "depth");
+        } else if (what == "answering") {
+            auto &of = link(words);
+            of.answering_ns = number(words, "time");
+        } else if (what == "answered") {
+            auto &of = link(words);
+            of.answered_ns = number(words, "time");
         } else if (what == "reduce") {
             found_.back().reduce_per_byte_ns = number(words, "time per byte");
         } else if (what == "compute") {
             found_.back().compute = number(words, "factor");
+        } else if (what == "making") {
+            found_.back().making_ns = number(words, "time");
+        } else if (what == "connecting") {
+            found_.back().connecting_ns = number(words, "time");
         } else {
             fail("'" + what +
-                 "' is none of network, latency, eager, send, receive, after, wire, burst, depth, reduce, "
-                 "compute");
+                 "' is none of network, latency, eager, send, receive, after, wire, burst, depth, answering, "
+                 "answered, reduce, "
+                 "compute, making, connecting");
         }
         std::string rest;
         if (words >> rest)

@@ -43,6 +43,9 @@ struct Link {
     // most.
     Pieces burst;
     double depth_ns = 0;
+    // A small message that is always answered (MPI_Ssend): it is through at its receiver so much later, and
+    // its sender hears of it so much later still, without the answer's latency.
+    double answering_ns = 0, answered_ns = 0;
 
     [[nodiscard]] bool has_bursts() const { return depth_ns > 0; }
     // Of a message that finds nothing before it.
@@ -57,6 +60,9 @@ struct Network {
     std::array<Link, LOCALITIES> links;
     double reduce_per_byte_ns = 0; // of adding up what came
     double compute = 1;            // times what the program computes between calls
+    // What no message carries: what a rank itself does when a communicator is made, and for how long its
+    // first message to another node waits for a connection.
+    double making_ns = 0, connecting_ns = 0;
 };
 
 // Read networks, a line each word of them:
@@ -65,9 +71,11 @@ struct Network {
 //     latency between|within NS
 //     eager between|within BYTES
 //     send|receive|after|wire|burst between|within FROM_BYTES BASE_NS NS_PER_BYTE
-//     depth between|within NS
+//     depth|answering|answered between|within NS
 //     reduce NS_PER_BYTE
 //     compute FACTOR
+//     making NS
+//     connecting NS
 //
 // Throws InputError with the line.
 std::vector<Network> read_networks(std::istream &input, const std::string &name);

@@ -148,6 +148,21 @@ class Planner {
 
 } // namespace
 
+MessageCosts costs_of(const Network &network, const Size &size) {
+    if (is_own_work(size.mode))
+        return {.send = size.mode == Mode::MAKING ? network.making_ns : network.connecting_ns};
+    const auto &link = network.links[size.locality];
+    return {.send = link.send.at(size.bytes),
+            .receive = link.receive.at(size.bytes),
+            .after = link.after.at(size.bytes),
+            .wire = link.wire.at(size.bytes),
+            .first = link.first_ns(size.bytes),
+            .answering = link.answering_ns,
+            .answered = link.answered_ns + link.latency_ns,
+            .agreed = size.mode == Mode::SYNCHRONOUS ||
+                      (size.mode == Mode::STANDARD && size.bytes > link.eager_bytes)};
+}
+
 uint64_t needed_bytes(const Plan &plan) {
     return plan.steps.size() * (sizeof(Step) + sizeof(uint16_t)) + plan.runs.size() * sizeof(Run) +
            plan.record_of.size() * sizeof(uint32_t);

@@ -24,6 +24,7 @@ enum StepKind : uint32_t {
     SENT = 4,     // the sender waits until the message has gone (rendezvous only)
     RECEIVE = 5,  // the receiver waits for the message, and takes it
     REDUCE = 6,   // what came is added up
+    ANSWER = 7,   // a message that went at once has come, and its receiver is ready: it says so to its sender
 };
 
 // Whose step it is, its run says.
@@ -87,7 +88,13 @@ enum class Mode : uint8_t {
     STANDARD,    // as the network's limit says
     BUFFERED,    // always at once
     SYNCHRONOUS, // always by agreement
+    ANSWERED,    // always at once; its receiver says that it has come, and its sender waits for that
+    // No messages, but what a rank has to do by itself: a SEND within the node that nobody receives.
+    MAKING,     // a communicator
+    CONNECTING, // before its first message to another node
 };
+
+inline bool is_own_work(Mode mode) { return mode >= Mode::MAKING; }
 
 struct Size {
     uint64_t bytes = 0;
@@ -95,13 +102,22 @@ struct Size {
     Locality locality = BETWEEN_NODES;
 };
 
+// What a message takes on a network.
+struct MessageCosts {
+    double send = 0, receive = 0, after = 0, wire = 0;
+    double first = 0; // through an interface that has nothing before it
+    double answering = 0, answered = 0;
+    bool agreed = false; // sender and receiver must be ready
+};
+MessageCosts costs_of(const Network &network, const Size &size);
+
 struct Plan {
     uint32_t ranks = 0;
     uint64_t trace_slots = 0;  // records of the trace, and parts of what belongs to them
     uint32_t slots = 0;        // messages that are on their way at the same time, at most
     uint64_t operations = 0;   // messages that are sent and received, collectives as theirs
     uint64_t computations = 0; // times between them, and sums
-    uint64_t transfers = 0;    // messages that go by agreement on some network
+    uint64_t transfers = 0;    // messages that go by agreement on some network, or are answered
     std::vector<Size> sizes;
     Buffer<Step> steps;
     Buffer<Run> runs;

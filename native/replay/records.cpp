@@ -166,6 +166,8 @@ void Records::enter(uint32_t rank, const trace_record &record, uint32_t sequence
     const auto kind = static_cast<trace_kind>(record.kind);
     const auto &members = place(rank, record.comm).members;
     messages_.called(rank, kind);
+    if (kind == TRACE_MAKE_COMMUNICATOR && members.size() > 1)
+        messages_.work(rank, Mode::MAKING);
     state.sequence = sequence;
     state.next_move = 0;
     // Programs call the same again and again.

@@ -29,11 +29,11 @@ class Sizes {
         uint32_t number = 0;
     };
 
-    // Locality and mode take the last three bits.
+    // Locality and mode take the last four bits.
     static uint64_t key_of(const Size &size) {
         if (size.bytes > Step::MOST_AMOUNT)
             refuse(size.bytes);
-        return size.bytes << 3 | uint64_t{static_cast<uint8_t>(size.mode)} << 1 | size.locality;
+        return size.bytes << 4 | uint64_t{static_cast<uint8_t>(size.mode)} << 1 | size.locality;
     }
     [[noreturn]] static void refuse(uint64_t bytes);
     uint32_t find(uint64_t key, const Size &size);

@@ -55,12 +55,9 @@ class Runner {
           messages_(plan.slots) {
         for (const auto &size : plan.sizes) {
             const auto &link = network.links[size.locality];
-            const bool agreed = size.mode == Mode::SYNCHRONOUS ||
-                                (size.mode == Mode::STANDARD && size.bytes > link.eager_bytes);
-            costs_.push_back({link.send.at(size.bytes), link.receive.at(size.bytes), link.wire.at(size.bytes),
-                              link.after.at(size.bytes), link.latency_ns, link.first_ns(size.bytes),
-                              link.wire.at(size.bytes) - link.depth_ns, agreed,
-                              size.locality == WITHIN_NODE});
+            const MessageCosts costs = costs_of(network, size);
+            costs_.push_back(
+                {costs, link.latency_ns, costs.wire - link.depth_ns, size.locality == WITHIN_NODE});
         }
     }
 
@@ -84,10 +81,10 @@ class Runner {
     struct Clock {
         double now = 0, out = 0, in = 0;
     };
-    struct Costs {
-        double send, receive, wire, after, latency;
-        double first, behind; // kernel.hpp
-        bool agreed, is_within;
+    struct Costs : MessageCosts {
+        double latency;
+        double behind; // kernel.hpp
+        bool is_within;
     };
     struct Known {
         double a = 0, b = 0;
@@ -131,6 +128,9 @@ class Runner {
         case RECEIVE:
             receive(rank, step);
             break;
+        case ANSWER:
+            answer(step);
+            break;
         }
     }
 
@@ -167,8 +167,20 @@ class Runner {
         known.a = known.b + costs.latency;
     }
 
+    void answer(const Step &step) {
+        auto &known = messages_[step.slot()];
+        const Costs &costs = costs_[step.size()];
+        const double met = std::max(known.a, known.b);
+        known.a = met + costs.answering;
+        known.b = met + costs.answered;
+    }
+
     void sent(uint32_t rank, const Step &step) {
         const Costs &costs = costs_[step.size()];
+        if (!step.is_mutual()) {
+            wait(rank, messages_[step.slot()].b);
+            return;
+        }
         if (!costs.agreed)
             return;
         wait(rank, messages_[step.slot()].b);

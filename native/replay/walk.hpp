@@ -24,6 +24,8 @@ enum class Part {
     FIRST,  // the same of a message with nothing before it, where bursts are let through
     BEHIND, // … and of one behind others
     LATENCY,
+    ANSWERING, // a message is through at its receiver, who has answered
+    ANSWERED,  // its sender has heard of it, but for the latency
 };
 
 // What the kernel has chosen.
@@ -109,9 +111,10 @@ template <typename Visit> class Walk {
             transfer(step);
             break;
         case SENT:
-            note(step);
-            each(ranks_[rank].clock & agreed_[step.size()], Part::AFTER, rank, step.size());
-            slots_[step.slot()].ready |= taken(ranks_[rank].clock, agreed_[step.size()] & second());
+            sent(step, rank);
+            break;
+        case ANSWER:
+            answer(step, rank);
             break;
         case RECEIVE:
             note(step);
@@ -125,6 +128,24 @@ template <typename Visit> class Walk {
             return;
         slots_[step.slot()].size = step.size();
         slots_[step.slot()].is_within = step.is_within();
+    }
+
+    void sent(const Step step, uint32_t rank) {
+        note(step);
+        // One that is answered is no question of the network.
+        const unsigned waits = step.is_mutual() ? agreed_[step.size()] : ALL;
+        each(step.is_mutual() ? ranks_[rank].clock & waits : 0, Part::AFTER, rank, step.size());
+        slots_[step.slot()].ready |= taken(ranks_[rank].clock, waits & second());
+    }
+
+    void answer(const Step step, uint32_t rank) {
+        auto &slot = slots_[step.slot()];
+        each(slot.arrived, Part::ANSWERING, rank, step.size());
+        each(slot.ready, Part::ANSWERED, rank, step.size());
+        each(slot.ready, Part::LATENCY, rank, step.size());
+        const unsigned met = slot.arrived | slot.ready;
+        slot.ready = static_cast<Few>(met & first());
+        slot.arrived = static_cast<Few>(met & ~unsigned{first()});
     }
 
     void send(const Step step, uint32_t number) {

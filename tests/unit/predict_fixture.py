@@ -78,12 +78,20 @@ def parameters(places=(BETWEEN, WITHIN)):
     ]
 
 
-def calibrated_run(path, places=(BETWEEN, WITHIN), **changes):
-    """A run directory whose analysis has these cells."""
-    with store.create(path, manifest(id=path.name, status="complete", operations=OPERATIONS)):
+def calibrated_run(path, places=(BETWEEN, WITHIN), more=(), **changes):
+    """A run directory whose analysis has these cells; `more`: what making a communicator takes, and connecting."""
+    others = []
+    for op, time in zip(("mpi_comm_dup", "mpi_connect"), more, strict=False):
+        (one,) = curve([0], [time], spread=0.0, op=op)
+        others.append(replace(one, cell=replace(one.cell, place=BETWEEN)))
+    operations = [*OPERATIONS, *(operation(one.cell.op) for one in others)]
+    with store.create(path, manifest(id=path.name, status="complete", operations=operations)):
         pass
     found = replace(
-        analysis(cells(places), path.name), parameters=parameters(places), launches_seen=0, **changes
+        analysis([*cells(places), *others], path.name),
+        parameters=parameters(places),
+        launches_seen=0,
+        **changes,
     )
     store.save_analysis(path, found)
     return store.load(path)

@@ -42,6 +42,12 @@ inline std::vector<Origins> origins_of(const Plan &plan) {
             return;
         }
         auto &slot = slots[step.slot()];
+        if (kind == ANSWER) {
+            origins = {slot.post, slot.send, NO_STEP, step.size()};
+            slot.transfer = number;
+            all.push_back(origins);
+            return;
+        }
         if (kind == TRANSFER) {
             auto &sender = ranks[step.sender()];
             origins = {slot.post, slot.send, sender.out, all[slot.send].size};
@@ -81,7 +87,7 @@ class Plain {
     double time_ns() {
         double latest = 0;
         for (uint32_t number = 0; number < plan_.steps.size(); number++)
-            if (plan_.steps[number].kind() != TRANSFER)
+            if (plan_.steps[number].kind() != TRANSFER && plan_.steps[number].kind() != ANSWER)
                 latest = std::max(latest, clock(number));
         return latest;
     }
@@ -108,10 +114,19 @@ class Plain {
         return value;
     }
 
-    double after(uint32_t number) const { return link(number).after.at(size(number).bytes); }
+    double after(uint32_t number) const {
+        return is_own_work(size(number).mode) ? 0 : link(number).after.at(size(number).bytes);
+    }
 
     // When a message is ready to go.
-    double left(uint32_t send) { return clock(origins_[send].before) + link(send).send.at(size(send).bytes); }
+    double left(uint32_t send) { return clock(origins_[send].before) + sending(send); }
+    double sending(uint32_t send) const {
+        if (size(send).mode == Mode::MAKING)
+            return network_.making_ns;
+        if (size(send).mode == Mode::CONNECTING)
+            return network_.connecting_ns;
+        return link(send).send.at(size(send).bytes);
+    }
 
     double clock(uint32_t number) {
         return once(clocks_, number, [&] {
@@ -125,6 +140,9 @@ class Plain {
             case SEND:
                 return left(number) + (agreed(number) ? 0 : after(number));
             case SENT:
+                if (!step.is_mutual())
+                    return std::max(before, met(origins_[number].other) + link(number).answered_ns +
+                                                link(number).latency_ns);
                 return agreed(number) ? std::max(before, gone(origins_[number].other)) + after(number)
                                       : before;
             case RECEIVE:
@@ -163,7 +181,14 @@ class Plain {
     }
     double first(uint32_t number) const { return link(number).first_ns(size(number).bytes); }
 
+    // When a message that is answered has come, and its receiver is ready.
+    double met(uint32_t answer) {
+        return std::max(arrival(origins_[answer].other), clock(origins_[answer].before));
+    }
+
     double arrival(uint32_t number) {
+        if (plan_.steps[number].kind() == ANSWER)
+            return met(number) + link(number).answering_ns;
         if (plan_.steps[number].kind() == TRANSFER)
             return agreed(number) ? gone(number) + link(number).latency_ns : arrival(origins_[number].other);
         return (within(number) ? left(number) + wire(number) : leaves(number, left(number))) +

@@ -44,9 +44,17 @@ inline MadeTrace random_program(Random &random, uint32_t ranks) {
     const uint64_t events = 5 + below(random, 40);
     for (uint64_t event = 0; event < events; event++) {
         if (below(random, 8) == 0) {
-            static const trace_kind kinds[] = {
-                TRACE_BARRIER, TRACE_BCAST,  TRACE_ALLREDUCE, TRACE_ALLGATHER, TRACE_ALLTOALL,
-                TRACE_REDUCE,  TRACE_GATHER, TRACE_SCATTER,   TRACE_SCAN,      TRACE_REDUCE_SCATTER_BLOCK};
+            static const trace_kind kinds[] = {TRACE_BARRIER,
+                                               TRACE_BCAST,
+                                               TRACE_ALLREDUCE,
+                                               TRACE_ALLGATHER,
+                                               TRACE_ALLTOALL,
+                                               TRACE_REDUCE,
+                                               TRACE_GATHER,
+                                               TRACE_SCATTER,
+                                               TRACE_SCAN,
+                                               TRACE_REDUCE_SCATTER_BLOCK,
+                                               TRACE_MAKE_COMMUNICATOR};
             const auto kind = kinds[below(random, std::size(kinds))];
             const uint64_t bytes = below(random, 2000);
             const auto root = static_cast<int32_t>(below(random, ranks));
@@ -90,10 +98,14 @@ inline Network random_network(Random &random) {
     Network network{.name = "random",
                     .links = {},
                     .reduce_per_byte_ns = 0.1 * static_cast<double>(below(random, 10)),
-                    .compute = 0.5 + 0.1 * static_cast<double>(below(random, 10))};
+                    .compute = 0.5 + 0.1 * static_cast<double>(below(random, 10)),
+                    .making_ns = static_cast<double>(below(random, 9000)),
+                    .connecting_ns = static_cast<double>(below(random, 9000))};
     for (auto &link : network.links) {
         link.latency_ns = static_cast<double>(below(random, 20000));
         link.eager_bytes = below(random, 4000);
+        link.answering_ns = static_cast<double>(below(random, 5000));
+        link.answered_ns = static_cast<double>(below(random, 5000));
         for (auto *pieces : {&link.send, &link.receive, &link.after, &link.wire}) {
             pieces->add({0, static_cast<double>(below(random, 1000)),
                          0.01 * static_cast<double>(below(random, 500))});

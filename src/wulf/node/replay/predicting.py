@@ -41,6 +41,7 @@ from wulf.stats.prediction import (
     curves,
     judge,
     network,
+    own_work,
     replayed,
     scenario,
     uncertainty,
@@ -147,10 +148,7 @@ class Calibrated:
 
     def network(self, draw: Draw | None = None, compute: float = 1.0, *, one_launch: bool = False) -> Network:
         """Return what was measured, or with a draw what it may have been, or what one launch finds."""
-        between = calibrate.link(self.between, draw, one_launch=one_launch)
-        if self.within is None:
-            return Network(between, None, compute=compute)
-        return Network(between, calibrate.link(self.within, draw, one_launch=one_launch), compute=compute)
+        return calibrate.network(self.between, self.within, draw, compute=compute, one_launch=one_launch)
 
 
 def _with_means(cells: Sequence[CellEstimate], run: Run) -> list[CellEstimate]:
@@ -328,7 +326,12 @@ def _question(request: PredictRequest, path: Path, own: Launches | None, others:
         spread=spread,
         own=own or program_traces.alone(trace),
         wildcards=sum(int(np.count_nonzero(_from_anybody(one))) for one in records),
-        known=[*calibrated.notes, *base.between.not_told.values(), *_of_nodes(request)],
+        known=[
+            *calibrated.notes,
+            *base.between.not_told.values(),
+            *_not_measured(calibrated.between, records),
+            *_of_nodes(request),
+        ],
         files=file_calls(trace),
         refused=refused,
         may_matter=sharing.reasons(trace, nodes) if request.engine == "auto" else [],
@@ -343,6 +346,23 @@ def _question(request: PredictRequest, path: Path, own: Launches | None, others:
             others=[source.name for source in request.beside],
         ),
     )
+
+
+def _not_measured(between: calibrate.Way, records: Sequence[NDArray[np.void]]) -> list[str]:
+    """Say what a calibration that was made before there were operations for it does not tell of this program."""
+    makes = any(np.any(one["kind"] == Kind.MAKE_COMMUNICATOR) for one in records)
+    lacking = {
+        f"what making a communicator takes each rank beside its messages ({own_work.DUPLICATE})": makes
+        and not {own_work.DUPLICATE, own_work.SPLIT} & between.points.keys(),
+        f"for how long a rank's first message waits for its connection ({own_work.CONNECT})": not (
+            between.first_messages
+        ),
+    }
+    return [
+        f"{between.origin} does not tell {what}: it is counted as no time; {calibrate.MEASURE}"
+        for what, is_lacking in lacking.items()
+        if is_lacking
+    ]
 
 
 def _of_nodes(request: PredictRequest) -> list[str]:

@@ -19,6 +19,10 @@ send to each other do: of them E(s) is measured, and
 No message takes the wire for less than its size at the rate of the long run, which trains tell; where single ones do,
 the link lets bursts through, and that has parameters of its own (`sustained`).
 
+A small message that is sent synchronously is answered. Half a round trip of such messages takes P(s), a call of one
+alone C(s): the message is through at its receiver P - T later than another, and its sender hears of it C - T + o_r
+after it has come.
+
 When within its call a message leaves no round trip tells: L may be more by all of o_s, and o_s less. It changes nothing
 but what another latency does, so that question has the whole range, or is refused where the range is too wide.
 """
@@ -34,9 +38,10 @@ import numpy as np
 
 from wulf.base.errors import UsageError
 from wulf.base.records import CellEstimate, LogGP, Operation
+from wulf.stats.prediction import own_work
 from wulf.stats.prediction.draws import WIDTH, Draw, Likely
 from wulf.stats.prediction.errors import errors
-from wulf.stats.prediction.network import Link, Piece, Pieces, at, from_size, through
+from wulf.stats.prediction.network import Link, Network, Piece, Pieces, at, from_size, through
 from wulf.stats.prediction.sustained import Sustained, sustained
 
 ROUND_TRIP, BOTH_WAYS, SEND, ISEND, RECEIVE = (
@@ -47,6 +52,8 @@ ROUND_TRIP, BOTH_WAYS, SEND, ISEND, RECEIVE = (
     "mpi_recv_overhead",
 )
 SHORT, LONG = "mpi_rate:1", "mpi_rate:16"
+#: Synchronous messages: half a round trip, and a call alone.
+ANSWERED, ANSWERED_CALL = "mpi_ssend_pingpong", "mpi_ssend_overhead"
 #: Messages at once behind a rest: one, and so many.
 SINGLE, TRAIN, TRAINED = "mpi_burst:1", "mpi_burst:8", 8
 #: A network is not known without these.
@@ -55,7 +62,7 @@ NEEDED = (ROUND_TRIP, SEND, RECEIVE)
 HINDERED, _SHORT = 0.5, 1024
 #: A latency that may be more than so many times as much is not known.
 _KNOWN = 2.0
-_MEASURE = "measure with 'wulf measure --suite calibrate' on the cluster"
+MEASURE = "measure with 'wulf measure --suite calibrate' on the cluster"
 
 
 @dataclass(frozen=True)
@@ -108,6 +115,8 @@ class Way:
     #: What of it is not known, or was taken for something, in words.
     notes: tuple[str, ...] = field(default=())
     pairs: int = 1
+    #: Times of the first message in each launch, ascending [s].
+    first_messages: tuple[float, ...] = ()
 
     @functools.cached_property
     def is_shaped(self) -> bool:
@@ -179,19 +188,26 @@ def _way(
             sizes = groups.setdefault(asked.get(cell.cell.op, cell.cell.op), {})
             sizes.setdefault(cell.cell.size_bytes, []).append(cell)
             pairs.add(cell.cell.place)
+    first = own_work.launches_of([one for some in groups.pop(own_work.CONNECT, {}).values() for one in some])
     points = {kind: _points(sizes) for kind, sizes in groups.items()}
     lacking = [kind for kind in NEEDED if kind not in points]
     if lacking:
         nodes = "between nodes" if where == "between" else "within a node"
-        raise UsageError(f"{origin} has no {', '.join(lacking)} {nodes}: {_MEASURE}")
+        raise UsageError(f"{origin} has no {', '.join(lacking)} {nodes}: {MEASURE}")
     eager, notes = _eager(parameters, where)
     if not {SHORT, LONG} <= points.keys():
         notes = [
             *notes,
-            f"{where}: the gap between messages ({SHORT} and {LONG}) was not measured: {_MEASURE}",
+            f"{where}: the gap between messages ({SHORT} and {LONG}) was not measured: {MEASURE}",
         ]
     return Way(
-        origin=origin, where=where, points=points, eager_bytes=eager, notes=tuple(notes), pairs=len(pairs)
+        origin=origin,
+        where=where,
+        points=points,
+        eager_bytes=eager,
+        notes=tuple(notes),
+        pairs=len(pairs),
+        first_messages=first,
     )
 
 
@@ -294,8 +310,51 @@ def link(way: Way, draw: Draw | None = None, *, one_launch: bool = False) -> Lin
         not_told=_not_told(way, latency, o_s) if draw is None else {},
         latency_span_ns=o_s,
     )
+    small = _with_answers(small, drawn)
     made = _with_large(way, small, drawn, whole, (chance, long_run if shaped is not None else 0.0))
     return made if shaped is None else _shaped(made, small.wire, shaped, sizes)
+
+
+def network(
+    between: Way,
+    within: Way | None,
+    draw: Draw | None = None,
+    *,
+    compute: float = 1.0,
+    one_launch: bool = False,
+) -> Network:
+    """Return the network of a replay: what was measured, or with a draw what it may have been, or one launch finds."""
+    chance = draw or Likely()
+    made = link(between, draw, one_launch=one_launch)
+    drawn = _drawn(between, chance, chance.of(f"{between.origin} launch") if one_launch else 0.0)
+    return Network(
+        made,
+        link(within, draw, one_launch=one_launch) if within is not None else None,
+        compute=compute,
+        making_ns=own_work.making_ns(drawn, made, chance.of("making")),
+        connecting_ns=own_work.connecting_ns(
+            between.first_messages,
+            2 * drawn[ROUND_TRIP][min(drawn[ROUND_TRIP])],
+            chance,
+            one_launch=one_launch,
+        ),
+    )
+
+
+def _with_answers(small: Link, drawn: Mapping[str, Mapping[int, float]]) -> Link:
+    """Return the link with what answers to its smallest message take, if that was measured."""
+    pingpong, call = drawn.get(ANSWERED, {}), drawn.get(ANSWERED_CALL, {})
+    sizes = sorted(pingpong.keys() & call.keys() & drawn[ROUND_TRIP].keys())
+    if not sizes:
+        return small
+    size = sizes[0]
+    once = drawn[ROUND_TRIP][size]
+    heard = (call[size] - once) * 1e9 + at(small.receive, size)
+    return replace(
+        small,
+        answering_ns=max(pingpong[size] - once, 0.0) * 1e9,
+        answered_ns=max(heard - small.latency_ns, 0.0),
+    )
 
 
 def _whole(drawn: Mapping[str, Mapping[int, float]]) -> dict[int, float]:

@@ -41,10 +41,23 @@ class Link:
     #: the long run; and how far ahead of that it may be [ns].
     burst: Pieces = ()
     depth_ns: float = 0.0
+    #: A small message that is always answered (MPI_Ssend) is through so much later, and its sender hears of it so much
+    #: later, without the latency of the answer; None: as an answer that is a message of its own [ns].
+    answering_ns: float | None = None
+    answered_ns: float | None = None
     #: By so much the latency may be more, and what the sender's CPU takes before a message leaves less [ns].
     latency_span_ns: float = 0.0
     #: Parameter (``latency``, ``bandwidth``) → why it is not known.
     not_told: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def answers(self) -> tuple[float, float]:
+        """How much later one that is answered is through, and its sender hears of it but for the latency [ns]."""
+        sent, heard = at(self.send, 0), at(self.receive, 0)
+        return (
+            sent if self.answering_ns is None else self.answering_ns,
+            sent + heard if self.answered_ns is None else self.answered_ns,
+        )
 
 
 @dataclass(frozen=True)
@@ -58,6 +71,10 @@ class Network:
     reduce_ns_per_byte: float = 0.0
     #: Times what the program computes between calls.
     compute: float = 1.0
+    #: Of each rank when a communicator is made, beside its messages [ns].
+    making_ns: float = 0.0
+    #: For how long a rank's first message to another node waits for a connection [ns].
+    connecting_ns: float = 0.0
 
     @property
     def surely_eager(self) -> int:
@@ -121,14 +138,31 @@ def free(link: Link) -> Link:
     """Return a link of which no message takes any time."""
     nothing = (Piece(0, 0.0, 0.0),)
     return replace(
-        link, latency_ns=0.0, send=nothing, receive=nothing, wire=nothing, after=(), burst=(), depth_ns=0.0
+        link,
+        latency_ns=0.0,
+        send=nothing,
+        receive=nothing,
+        wire=nothing,
+        after=(),
+        burst=(),
+        depth_ns=0.0,
+        answering_ns=0.0,
+        answered_ns=0.0,
     )
 
 
 def only_wire(link: Link) -> Link:
     """Return a link of which a message takes its size at the bandwidth, and nothing else."""
     nothing = (Piece(0, 0.0, 0.0),)
-    return replace(link, latency_ns=0.0, send=nothing, receive=nothing, after=())
+    return replace(
+        link,
+        latency_ns=0.0,
+        send=nothing,
+        receive=nothing,
+        after=(),
+        answering_ns=0.0,
+        answered_ns=0.0,
+    )
 
 
 def bandwidth(link: Link) -> float | None:
@@ -151,6 +185,8 @@ def _lines(place: int, network: Network) -> Iterator[str]:
         yield f"eager {where} {link.eager_bytes}"
         if link.depth_ns > 0:
             yield f"depth {where} {link.depth_ns:.9g}"
+        for name, value in zip(("answering", "answered"), link.answers, strict=True):
+            yield f"{name} {where} {value:.9g}"
         for what, pieces in (
             ("send", link.send),
             ("receive", link.receive),
@@ -162,3 +198,5 @@ def _lines(place: int, network: Network) -> Iterator[str]:
                 yield f"{what} {where} {piece.from_bytes} {piece.base_ns:.9g} {piece.per_byte_ns:.9g}"
     yield f"reduce {network.reduce_ns_per_byte:.9g}"
     yield f"compute {network.compute:.9g}"
+    yield f"making {network.making_ns:.9g}"
+    yield f"connecting {network.connecting_ns:.9g}"

@@ -155,7 +155,7 @@ def bound() -> Scenario:
 
 
 def _free(network: Network, draw: Draw) -> Network:  # noqa: ARG001 - there is nothing to draw
-    return replace(network, between=free(network.between))
+    return replace(network, between=free(network.between), connecting_ns=0.0)
 
 
 def by_bandwidth_alone(network: Network) -> Network:
@@ -166,7 +166,12 @@ def by_bandwidth_alone(network: Network) -> Network:
 def by_computing_alone(network: Network) -> Network:
     """Return a network on which nothing but computing takes any time."""
     return replace(
-        network, between=free(network.between), within=_free_within(network), reduce_ns_per_byte=0.0
+        network,
+        between=free(network.between),
+        within=_free_within(network),
+        reduce_ns_per_byte=0.0,
+        making_ns=0.0,
+        connecting_ns=0.0,
     )
 
 
@@ -227,6 +232,8 @@ def _overhead(factor: float) -> Change:
         send=scaled(network.between.send, factor),
         receive=scaled(network.between.receive, factor),
         after=scaled(network.between.after, factor),
+        answering_ns=factor * network.between.answers[0],
+        answered_ns=factor * network.between.answers[1],
     )
 
 
