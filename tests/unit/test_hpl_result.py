@@ -21,7 +21,7 @@ from wulf.tools.hpl.launching import Limit
 from wulf.tools.hpl.page import view
 from wulf.tools.hpl.record import HplLaunch, HplManifest, HplPlan, HplSetting, Peak
 from wulf.tools.hpl.result import conclude
-from wulf.tools.hpl.store import HplWriter, load_hpl, resume_hpl
+from wulf.tools.hpl.store import HplWriter, load_hpl
 
 CHOSEN = HplSetting(nb=128, p=1, q=2, threads=1, bcast=1, depth=1, swap=2)
 OTHER = HplSetting(nb=64, p=2, q=1, threads=1, bcast=0, depth=0, swap=0)
@@ -147,8 +147,8 @@ def test_a_run_is_read_as_it_was_written(tmp_path):
             writer.append(one)
     with (path / "launches.jsonl").open("ab") as log:
         log.write(b'{"index": 3, "pha')
-    run, again = resume_hpl(path)
-    with again:
+    run = load_hpl(path)
+    with HplWriter(path, run.manifest) as again:
         again.append(launches()[3])
         again.conclude(conclude(again.manifest, launches()))
     assert run.launches == launches()[:3]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, ClassVar, Generic, Self, TextIO, TypeVar
+from typing import Any, ClassVar, Generic, Self, TextIO, TypeVar, cast
 
 import msgspec
 
@@ -121,6 +121,11 @@ def decode_file(path: Path, kind: type[_T]) -> _T:
         raise StoreError(f"cannot read {path}: {error.strerror}") from error
     except DAMAGED as error:
         raise StoreError(f"{path} is damaged: {error}") from error
+
+
+def decode_optional(path: Path, kind: type[_T]) -> _T | None:
+    """Decode a JSON file that need not be there; errors name it."""
+    return decode_file(path, kind) if path.exists() else None
 
 
 def has(directory: Path, name: str) -> bool:
@@ -266,9 +271,14 @@ class RunWriter(Generic[_Head]):
         Another process is writing to the directory, or the disk refuses.
     """
 
+    #: What a run of this kind is called, such as "a tuning run".
+    called: ClassVar[str]
     #: Names of the head and the log.
     head_name: ClassVar[str]
     log_name: ClassVar[str]
+    #: What they hold: by which name older versions are migrated, and as which type it is read.
+    head: ClassVar[tuple[Kind, type[RunHead]]]
+    log: ClassVar[tuple[Kind, Any]]
 
     def __init__(self, path: Path, manifest: _Head) -> None:
         self.path = path
@@ -284,6 +294,22 @@ class RunWriter(Generic[_Head]):
     ) -> None:
         self._log.close()
         self._lock.close()
+
+    @classmethod
+    def read(cls, path: Path) -> tuple[_Head, list[Any]]:
+        """Return the head and the records of a run.
+
+        Raises
+        ------
+        StoreError
+            It is none, of a newer version, or damaged; names the file.
+        """
+        if not has(path, cls.head_name):
+            raise StoreError(
+                f"{path} is not {cls.called}: it has no {cls.head_name} ('wulf runs list' shows the runs)"
+            )
+        manifest, version = read_head(path / cls.head_name, *cls.head)
+        return cast("_Head", manifest), list(read_records(path / cls.log_name, *cls.log, version))
 
     @classmethod
     def create(cls, path: Path, manifest: _Head, *, may_be_there: bool = False) -> Self:

@@ -17,10 +17,8 @@ from wulf.base.store.files import (
     LOCK,
     RunWriter,
     check_moment,
-    decode_file,
+    decode_optional,
     has,
-    read_head,
-    read_records,
     unfinished_bytes,
     write_atomically,
 )
@@ -65,7 +63,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         """
         path = self.path / ANALYSIS
         try:
-            stored = decode_file(path, Analysis) if path.exists() else None
+            stored = decode_optional(path, Analysis)
         except StoreError:
             return None
         return stored if stored is not None and stored.launches_seen == len(self.results) else None
@@ -103,8 +101,11 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 class Writer(RunWriter[Manifest]):
     """The one writer of a measured run."""
 
+    called = "a run directory"
     head_name = MANIFEST
     log_name = RECORDS
+    head = "manifest", Manifest
+    log = "record", LogRecord
 
     def append(self, record: msgspec.Struct) -> None:
         """Write a node's record or a launch; it is on the disk when this returns."""
@@ -143,17 +144,13 @@ def load(path: Path | str) -> Run:
         The directory is not a run, is of a newer version, or a record other than the last is damaged.
     """
     path = Path(path)
-    if not has(path, MANIFEST):
-        raise StoreError(
-            f"{path} is not a run directory: it has no {MANIFEST} ('wulf runs list' shows the runs)"
-        )
-    manifest, version = read_head(path / MANIFEST, "manifest", Manifest)
+    manifest, records = Writer.read(path)
     unknown = set(manifest.plan.workload.ops) - {operation.name for operation in manifest.operations}
     if unknown:
         raise StoreError(f"{path / MANIFEST} is damaged: it does not describe {', '.join(sorted(unknown))}")
     nodes: dict[str, NodeRecord] = {}
     results: list[LaunchResult] = []
-    for record in read_records(path / RECORDS, "record", LogRecord, version):
+    for record in records:
         if isinstance(record, NodeRecord):
             nodes[record.node] = record
         else:

@@ -17,17 +17,14 @@ and, of the whole procedure (`wulf tune all`)::
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
-from wulf.base.errors import StoreError
 from wulf.base.records import Audit, Mending, Trial, TuneManifest, Tuning
 from wulf.base.store import columns
-from wulf.base.store.files import RESULT, RunWriter, decode_file, has, read_head, read_records
+from wulf.base.store.files import RESULT, RunWriter, decode_optional
 from wulf.base.tool import Listed
-
-_T = TypeVar("_T")
 
 HEAD = "tuning.json"
 TRIALS = "trials.jsonl"
@@ -80,40 +77,25 @@ class TuningRun(msgspec.Struct, frozen=True, kw_only=True):
 class TuningWriter(RunWriter[TuneManifest]):
     """The one writer of a tuning run."""
 
+    called = "a tuning run"
     head_name = HEAD
     log_name = TRIALS
-
-
-def resume_tuning(path: Path) -> tuple[TuningRun, TuningWriter]:
-    """Open an existing tuning run for reading and for further trials."""
-    run = load_tuning(path)
-    return run, TuningWriter(path, run.manifest)
+    head = "tuning", TuneManifest
+    log = "trial", Trial
 
 
 def load_tuning(path: Path) -> TuningRun:
-    """Read a tuning run.
-
-    Raises
-    ------
-    StoreError
-        It is none, of a newer version, or damaged; names the file.
-    """
-    if not has(path, HEAD):
-        raise StoreError(f"{path} is not a tuning run: it has no {HEAD} ('wulf runs list' shows the runs)")
-    manifest, version = read_head(path / HEAD, "tuning", TuneManifest)
+    """Read a tuning run."""
+    manifest, trials = TuningWriter.read(path)
     return TuningRun(
         path=path,
         manifest=manifest,
-        trials=list(read_records(path / TRIALS, "trial", Trial, version)),
-        result=_optional(path / RESULT, Tuning),
-        audit_before=_optional(path / AUDIT_BEFORE, Audit),
-        audit_after=_optional(path / AUDIT_AFTER, Audit),
-        mended=_optional(path / MENDED, Mending),
+        trials=trials,
+        result=decode_optional(path / RESULT, Tuning),
+        audit_before=decode_optional(path / AUDIT_BEFORE, Audit),
+        audit_after=decode_optional(path / AUDIT_AFTER, Audit),
+        mended=decode_optional(path / MENDED, Mending),
     )
-
-
-def _optional(path: Path, kind: type[_T]) -> _T | None:
-    return decode_file(path, kind) if path.exists() else None
 
 
 def listed(run: TuningRun) -> Listed:

@@ -7,17 +7,22 @@ import shlex
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from wulf.base.errors import LabError, UsageError
 from wulf.base.nodeset import fold
+from wulf.base.request import Option
+from wulf.face.cli.declared import flat
 from wulf.face.cli.help_words import MISTAKE_NAMES, Nic
 from wulf.face.cli.options import print_json, show_table
 
 if TYPE_CHECKING:
     from wulf.node import lab
+    from wulf.node.lab.topology import Fabric
 
 app = typer.Typer(
     help="A virtual cluster on this machine, to try everything on without touching a real one.\n\n"
@@ -31,111 +36,109 @@ DEFAULT_NIC: Nic = "e1000e"
 NodeArgument = Annotated[str, typer.Argument(metavar="NODE")]
 
 
-@app.command()
-def up(
-    nodes: Annotated[
-        int | None, typer.Option(help="Number of nodes. Default: 4, or as many as --cables needs.")
-    ] = None,
-    mtu: Annotated[int | None, typer.Option(help="MTU of every link [bytes].")] = None,
-    rate: Annotated[str | None, typer.Option(help="Speed of every link, such as 1gbit.")] = None,
+@dataclass(frozen=True)
+class Raising:
+    """Raise a virtual cluster; do nothing when the same is up already."""
+
+    nodes: Annotated[int | None, Option("Number of nodes. Default: 4, or as many as --cables needs.")] = None
+    mtu: Annotated[int | None, Option("MTU of every link [bytes].")] = None
+    rate: Annotated[str | None, Option("Speed of every link, such as 1gbit.")] = None
     delay: Annotated[
         str | None,
-        typer.Option(
-            help="One-way delay of every link, such as 50us; a message crosses two links. Uses netem or, where the "
-            "kernel lacks it, a program that costs the nodes some CPU time and adds 10 to 20 µs."
+        Option(
+            "One-way delay of every link, such as 50us; a message crosses two links. Uses netem or, where the kernel "
+            "lacks it, a program that costs the nodes some CPU time and adds 10 to 20 µs."
         ),
-    ] = None,
+    ] = None
     link: Annotated[
-        list[str] | None, typer.Option(help="One node's link: node03:rate=100mbit,mtu=9000. May be repeated.")
-    ] = None,
+        Sequence[str], Option("One node's link: node03:rate=100mbit,mtu=9000. May be repeated.")
+    ] = ()
     cables: Annotated[
         str | None,
-        typer.Option(
-            metavar="SHAPE",
-            help="Direct cables between the nodes beside the switch: ring:N, mesh:AxB, torus:AxB, hypercube:D. "
+        Option(
+            "Direct cables between the nodes beside the switch: ring:N, mesh:AxB, torus:AxB, hypercube:D. "
             "--mtu, --rate and --delay do not apply to them.",
+            metavar="SHAPE",
         ),
-    ] = None,
+    ] = None
     fabric: Annotated[
         str | None,
-        typer.Option(
+        Option(
+            "A routed fabric in place of the switch: leaf-spine:2x4 has 2 leaves and 4 spines; the ports of a flow "
+            "between leaves decide which spine it takes (ECMP). Plant faults in it: 'wulf lab plant spine3:loss=1%'.",
             metavar="SHAPE",
-            help="A routed fabric in place of the switch: leaf-spine:2x4 has 2 leaves and 4 spines; the ports of a "
-            "flow between leaves decide which spine it takes (ECMP). Plant faults in it: 'wulf lab plant "
-            "spine3:loss=1%'.",
         ),
-    ] = None,
+    ] = None
     vm: Annotated[
         bool,
-        typer.Option(
-            "--vm",
-            help="Nodes are virtual machines (QEMU) with a kernel and a NIC driver of their own, booted from this "
+        Option(
+            "Nodes are virtual machines (QEMU) with a kernel and a NIC driver of their own, booted from this "
             "machine's files: interrupt moderation, rings and offloads are real. Without --kvm they run in virtual "
-            "time, in which every instruction takes equally long: slow, but hardly disturbed. Default: 2 nodes.",
+            "time, in which every instruction takes equally long: slow, but hardly disturbed. Default: 2 nodes."
         ),
-    ] = False,
+    ] = False
     nic: Annotated[
         Nic,
-        typer.Option(
-            help="With --vm: the NIC of every node. igb needs QEMU 8.0; e1000e moderates interrupts from 128 µs up."
+        Option(
+            "With --vm: the NIC of every node. igb needs QEMU 8.0; e1000e moderates interrupts from 128 µs up."
         ),
-    ] = DEFAULT_NIC,
+    ] = DEFAULT_NIC
     bond: Annotated[
-        bool,
-        typer.Option(
-            "--bond", help="With --vm: each node has two NICs, and its interface is a bond of them."
-        ),
-    ] = False,
-    kvm: Annotated[
-        bool, typer.Option("--kvm", help="With --vm: run them on this machine's processor, in real time.")
-    ] = False,
+        bool, Option("With --vm: each node has two NICs, and its interface is a bond of them.")
+    ] = False
+    kvm: Annotated[bool, Option("With --vm: run them on this machine's processor, in real time.")] = False
     slurm: Annotated[
         bool,
-        typer.Option(
-            "--slurm",
-            help="Run Slurm on the nodes, with its controller on node01; all nodes share the directory /shared and "
-            "have wulf in PATH.",
+        Option(
+            "Run Slurm on the nodes, with its controller on node01; all nodes share the directory /shared and have "
+            "wulf in PATH."
         ),
-    ] = False,
-) -> None:
-    """Raise a virtual cluster; do nothing when the same is up already."""
+    ] = False
+
+    def __post_init__(self) -> None:
+        """Refuse what does not go together.
+
+        Raises
+        ------
+        UsageError
+            Names the options.
+        """
+        if self.vm and (self.slurm or self.cables or self.delay):
+            raise UsageError("--vm takes neither --slurm nor --cables nor --delay")
+        if (self.kvm or self.bond or self.nic != DEFAULT_NIC) and not self.vm:
+            raise UsageError("--nic, --bond and --kvm need --vm")
+        if self.fabric is not None and (self.vm or self.cables):
+            raise UsageError("--fabric takes neither --vm nor --cables")
+
+
+@app.command()
+@flat
+def up(asked: Raising) -> None:
     from wulf.node import lab
     from wulf.node.lab import topology
-    from wulf.node.lab.slurm import PARTITION
-    from wulf.node.lab.topology import SHARED
     from wulf.node.lab.vm import image, machine
     from wulf.node.probe import build
     from wulf.node.topology import shapes
     from wulf.page.gate import CleanConsole
 
-    if vm and (slurm or cables or delay):
-        raise UsageError("--vm takes neither --slurm nor --cables nor --delay")
-    if (kvm or bond or nic != DEFAULT_NIC) and not vm:
-        raise UsageError("--nic, --bond and --kvm need --vm")
-    missing = [*lab.supported(slurm=slurm), *(image.lacking(nic) if vm else [])]
+    missing = [*lab.supported(slurm=asked.slurm), *(image.lacking(asked.nic) if asked.vm else [])]
     if missing:
         raise LabError(
             "this machine cannot run a virtual cluster; missing:\n" + "\n".join(f"  {m}" for m in missing)
         )
-    switches = topology.parse_fabric(fabric) if fabric is not None else None
-    if switches is not None and (vm or cables):
-        raise UsageError("--fabric takes neither --vm nor --cables")
-    overrides = dict(topology.parse_override(text) for text in link or [])
-    shape = shapes.parse(cables) if cables is not None else None
-    usual = 2 if vm else 4
-    usual = max(usual, 2 * switches.leaves) if switches is not None else usual
-    count = nodes if nodes is not None else usual if shape is None else shape.ranks
-    edges = shape.edges() if shape is not None else []
+    switches = topology.parse_fabric(asked.fabric) if asked.fabric is not None else None
+    shape = shapes.parse(asked.cables) if asked.cables is not None else None
+    usual = max(2 if asked.vm else 4, 2 * switches.leaves if switches is not None else 0)
     begin = time.monotonic()
     with CleanConsole(stderr=True).status("raising the virtual cluster") as status:
         raised, was_up = lab.up(
-            count,
-            topology.link(mtu, rate, delay),
-            overrides,
+            asked.nodes if asked.nodes is not None else usual if shape is None else shape.ranks,
+            topology.link(asked.mtu, asked.rate, asked.delay),
+            dict(topology.parse_override(text) for text in asked.link),
             status.update,
-            switches or edges,
-            slurm=slurm,
-            vm=machine.Vm(nic=nic, is_kvm=kvm, has_bond=bond) if vm else None,
+            switches or (shape.edges() if shape is not None else []),
+            slurm=asked.slurm,
+            vm=machine.Vm(nic=asked.nic, is_kvm=asked.kvm, has_bond=asked.bond) if asked.vm else None,
             program=lambda name: str(build.build_program(name, None).path),
         )
     names = raised.layout.names()
@@ -145,6 +148,14 @@ def up(
     sys.stdout.write(
         f"up: {len(names)} nodes, {names[0]} to {names[-1]}, in {time.monotonic() - begin:.1f} s\n"
     )
+    _show_raised(raised, switches, slurm=asked.slurm)
+
+
+def _show_raised(raised: lab.Lab, switches: Fabric | None, *, slurm: bool) -> None:
+    """Say what a new lab has, and what to do with it."""
+    from wulf.node.lab.slurm import PARTITION
+    from wulf.node.lab.topology import SHARED
+
     for group in raised.layout.shared_cpus():
         sys.stdout.write(f"note: {', '.join(group)} share a CPU; figures between them are marked\n")
     if switches is not None:
@@ -155,9 +166,10 @@ def up(
         sys.stdout.write(f"{len(raised.layout.cables)} direct cables: wulf audit topology --cluster lab\n")
     sys.stdout.write(f"cluster file: {raised.cluster_file}\n")
     if slurm:
-        sys.stdout.write(f"Slurm: partition {PARTITION}, controller {names[0]}, {SHARED} on all nodes\n")
+        first = raised.layout.names()[0]
+        sys.stdout.write(f"Slurm: partition {PARTITION}, controller {first}, {SHARED} on all nodes\n")
         inner = shlex.quote(f"cd {SHARED} && wulf measure --submit --time=00:10:00")
-        sys.stdout.write(f"next: wulf lab ssh {names[0]} -- sh -c {inner}\n")
+        sys.stdout.write(f"next: wulf lab ssh {first} -- sh -c {inner}\n")
         return
     sys.stdout.write("next: wulf measure --cluster lab\n")
 

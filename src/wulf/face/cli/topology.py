@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from wulf.base.errors import EXIT_ERROR, EXIT_FINDINGS, UsageError
+from wulf.base.request import SECONDS, Option
 from wulf.base.text import printable
-from wulf.base.units import parse_duration
-from wulf.face.cli.options import ClusterOption, JsonOption, console, print_json, show_table
+from wulf.face.cli.declared import flat
+from wulf.face.cli.options import JsonOption, console, print_json, show_table
 from wulf.face.cli.progress import staging
 from wulf.face.cli.set_values import ConfirmOption, changing, deadline, show, show_commands
+from wulf.node.fleet.fields import AnyCluster, ClusterField
 
 if TYPE_CHECKING:
     from wulf.base.records import Embedding, LinkTopology
@@ -23,48 +26,8 @@ if TYPE_CHECKING:
 _STATES = {"found": "", "none": "no", "not found": "maybe"}
 
 
-def command(
-    cluster: ClusterOption = None,
-    embed: Annotated[
-        str | None,
-        typer.Option(
-            "--embed",
-            metavar="SHAPE",
-            help="Place this shape: ring:N, mesh:AxB, torus:AxB (or AxBxC), hypercube:D. Prints the node of every "
-            "rank, a line each: a hostfile.",
-        ),
-    ] = None,
-    within: Annotated[
-        str,
-        typer.Option(
-            "--within", help="How long to search for one shape; after that it is 'not found', not 'none'."
-        ),
-    ] = "10s",
-    routes: Annotated[
-        str | None,
-        typer.Option(
-            "--routes",
-            metavar="K|SHAPE",
-            help="Set routes: a node up to K links away is reached over them, any other through the switch. "
-            "With a SHAPE such as torus:4x2, all its nodes are reached over links, one dimension after the other.",
-        ),
-    ] = None,
-    infer: Annotated[
-        bool,
-        typer.Option(
-            "--infer",
-            help="Infer which nodes share a switch, by measuring: like 'wulf audit fabric', which has more options.",
-        ),
-    ] = False,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", help="With --routes: print every command for every node, and change nothing."
-        ),
-    ] = False,
-    confirm_within: ConfirmOption = "60s",
-    json: JsonOption = False,
-) -> None:
+@dataclass(frozen=True)
+class Topology:
     """Show the direct links in the cluster file ([cluster] links) and the shapes they form, by ranks.
 
     The largest rings, meshes, tori (periodic meshes) and hypercubes are shown. Ranks are numbered as MPI_Cart_create
@@ -79,40 +42,83 @@ def command(
 
     Exit code 1 when a change of routes was refused or put back.
     """
+
+    cluster: ClusterField = None
+    embed: Annotated[
+        str | None,
+        Option(
+            "Place this shape: ring:N, mesh:AxB, torus:AxB (or AxBxC), hypercube:D. Prints the node of every rank, a "
+            "line each: a hostfile.",
+            metavar="SHAPE",
+        ),
+    ] = None
+    within_s: Annotated[
+        float,
+        Option("How long to search for one shape; after that it is 'not found', not 'none'.", unit=SECONDS),
+    ] = 10.0
+    routes: Annotated[
+        str | None,
+        Option(
+            "Set routes: a node up to K links away is reached over them, any other through the switch. "
+            "With a SHAPE such as torus:4x2, all its nodes are reached over links, one dimension after the other.",
+            metavar="K|SHAPE",
+        ),
+    ] = None
+    infer: Annotated[
+        bool,
+        Option(
+            "Infer which nodes share a switch, by measuring: like 'wulf audit fabric', which has more options."
+        ),
+    ] = False
+    dry_run: Annotated[
+        bool, Option("With --routes: print every command for every node, and change nothing.")
+    ] = False
+
+    def __post_init__(self) -> None:
+        """Refuse what does not go together.
+
+        Raises
+        ------
+        UsageError
+            Names the options.
+        """
+        if self.embed is not None and self.routes is not None:
+            raise UsageError("--embed and --routes: one at a time")
+
+
+@flat
+def command(asked: Topology, confirm_within: ConfirmOption = "60s", json: JsonOption = False) -> None:
     from wulf.node.fleet import linking
-    from wulf.node.fleet.clusters import cluster as resolve
+    from wulf.node.fleet.clusters import config_of
     from wulf.node.topology import shapes
 
-    if infer:
-        _infer(cluster, json=json)
+    if asked.infer:
+        _infer(asked.cluster, json=json)
         return
-    if embed is not None and routes is not None:
-        raise UsageError("--embed and --routes: one at a time")
-    if dry_run and (routes is None or json):
+    if asked.dry_run and (asked.routes is None or json):
         raise UsageError("--dry-run belongs to --routes, and has no --json: it prints commands for people")
-    within_s = parse_duration(within)
-    shape = shapes.parse(embed) if embed is not None else None
-    ways = None if routes is None else _ways(routes)
+    shape = shapes.parse(asked.embed) if asked.embed is not None else None
+    ways = None if asked.routes is None else _ways(asked.routes)
     deadline_s = deadline(confirm_within)
-    config = resolve(cluster)
+    config = config_of(asked.cluster)
     if ways is not None:
-        _route(config, ways, deadline_s, dry_run=dry_run, json=json)
+        _route(config, ways, deadline_s, dry_run=asked.dry_run, json=json)
     elif shape is not None:
         with staging() as say:
             say(f"looking for {shape}")
-            found = linking.embed(config, shape, within_s=within_s)
+            found = linking.embed(config, shape, within_s=asked.within_s)
         _show_placement(found, json=json)
     else:
         with staging() as say:
             say("looking for shapes")
-            survey = linking.survey(config, within_s=within_s)
+            survey = linking.survey(config, within_s=asked.within_s)
         if json:
             print_json(survey)
         else:
             _show_survey(survey)
 
 
-def _infer(cluster: str | None, *, json: bool) -> None:
+def _infer(cluster: AnyCluster, *, json: bool) -> None:
     """Do what 'wulf audit fabric' does."""
     from wulf.base.tool import tools
     from wulf.face.cli.progress import Display

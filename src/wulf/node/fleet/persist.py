@@ -14,7 +14,7 @@ from wulf.base.interfaces import Interface, interface_of
 from wulf.base.nodeset import fold, reasons_text
 from wulf.base.records import ChangeOutcome, NodeRecord, NodeStatus, SetValue, TuneManifest, Values
 from wulf.base.store import list_runs
-from wulf.base.store.tuning import HEAD, load_tuning, resume_tuning
+from wulf.base.store.tuning import HEAD, TuningWriter, load_tuning
 from wulf.node.change import apply, routes, steps
 from wulf.node.change.answers import UNWRITTEN, confirmed
 from wulf.node.change.export import Chosen
@@ -152,8 +152,7 @@ def note_in_runs(runs: Path, statuses: Sequence[NodeStatus], what: PersistencePl
             run = load_tuning(path)
             if run.manifest.change in changes and run.result is not None:
                 kept = {knob: place for knob, place in what.places().items() if knob in run.result.kept}
-                _, writer = resume_tuning(path)
-                with writer:
+                with TuningWriter(path, run.manifest) as writer:
                     writer.update(stored=kept)
         except StoreError as error:
             failed.append(f"where the settings are kept is not recorded in a run: {error}")

@@ -39,7 +39,7 @@ from wulf.tools.hpl.record import (
 )
 from wulf.tools.hpl.request import BUDGET_S, HplRequest
 from wulf.tools.hpl.search import CUT, Order, Search, Values
-from wulf.tools.hpl.store import HEAD, HplRun, HplWriter, load_hpl, resume_hpl
+from wulf.tools.hpl.store import HEAD, HplRun, HplWriter, load_hpl
 
 #: Shares of the whole time until which settings are searched; the rest is for the result.
 SEARCH_SHARE = 0.5
@@ -128,8 +128,8 @@ def go_on(path: Path, time_s: float | None, watcher: Watcher) -> HplRun:
     config = inventory.parse(manifest.cluster, str(path / HEAD))
     with cluster_site.connect(config, manifest.plan.nodes, watcher.stage) as (transport, records):
         site = finding.site(config, transport, manifest.plan, records, path.resolve().name, watcher.note)
-        run, writer = resume_hpl(path)
-        with writer:
+        run = load_hpl(path)
+        with HplWriter(path, run.manifest) as writer:
             spent_s = sum(launch.wall_s for launch in run.launches)
             left_s = (time_s or run.manifest.plan.time_s) - spent_s
             plan = msgspec.structs.replace(

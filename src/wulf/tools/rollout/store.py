@@ -14,8 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from wulf.base.errors import StoreError
-from wulf.base.store.files import RESULT, RunWriter, decode_file, has, read_head, read_records
+from wulf.base.store.files import RESULT, RunWriter, decode_optional
 from wulf.base.tool import Listed
 from wulf.tools.rollout.record import Rollout, RolloutManifest, RolloutStep
 
@@ -38,31 +37,18 @@ class RolloutRun(msgspec.Struct, frozen=True, kw_only=True):
 class RolloutWriter(RunWriter[RolloutManifest]):
     """The one writer of a roll-out."""
 
+    called = "a roll-out"
     head_name = HEAD
     log_name = STEPS
-
-
-def resume_rollout(path: Path) -> tuple[RolloutRun, RolloutWriter]:
-    """Open an existing roll-out for reading and for further steps."""
-    run = load_rollout(path)
-    return run, RolloutWriter(path, run.manifest)
+    head = "rollout", RolloutManifest
+    log = "rollout step", RolloutStep
 
 
 def load_rollout(path: Path) -> RolloutRun:
-    """Read a roll-out.
-
-    Raises
-    ------
-    StoreError
-        It is none, of a newer version, or damaged; names the file.
-    """
-    if not has(path, HEAD):
-        raise StoreError(f"{path} is not a roll-out: it has no {HEAD}")
-    manifest, version = read_head(path / HEAD, "rollout", RolloutManifest)
-    steps: dict[int, RolloutStep] = {
-        step.number: step for step in read_records(path / STEPS, "rollout step", RolloutStep, version)
-    }
-    result = decode_file(path / RESULT, Rollout) if (path / RESULT).exists() else None
+    """Read a roll-out."""
+    manifest, states = RolloutWriter.read(path)
+    steps: dict[int, RolloutStep] = {step.number: step for step in states}
+    result = decode_optional(path / RESULT, Rollout)
     return RolloutRun(path=path, manifest=manifest, steps=list(steps.values()), result=result)
 
 

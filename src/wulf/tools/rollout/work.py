@@ -51,7 +51,7 @@ from wulf.tools.rollout.record import (
 )
 from wulf.tools.rollout.request import RolloutRequest
 from wulf.tools.rollout.stepping import Stepping
-from wulf.tools.rollout.store import HEAD, PAGE, RolloutWriter, resume_rollout
+from wulf.tools.rollout.store import HEAD, PAGE, RolloutWriter, load_rollout
 
 #: Rounds of a step at most; chance that harm by the margin is kept, and that a node without harm is called harmed;
 #: share of datagrams lost that is harm.
@@ -135,7 +135,8 @@ def _start(request: RolloutRequest, say: Progress) -> Rollout:
 
 def _go_on(name: str, request: RolloutRequest, say: Progress) -> Rollout:
     path = find_run(name, request.runs, HEAD)
-    run, writer = resume_rollout(path)
+    run = load_rollout(path)
+    writer = RolloutWriter(path, run.manifest)
     with writer:
         manifest = run.manifest
         if manifest.status == "complete":

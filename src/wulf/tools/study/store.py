@@ -13,14 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from wulf.base.errors import StoreError
-from wulf.base.store.files import (
-    RunWriter,
-    has,
-    read_head,
-    read_records,
-    write_atomically,
-)
+from wulf.base.store.files import RunWriter, write_atomically
 from wulf.base.tool import Listed
 from wulf.tools.study.record import StudyManifest, StudyTrial
 
@@ -40,8 +33,11 @@ class StudyRun(msgspec.Struct, frozen=True, kw_only=True):
 class StudyWriter(RunWriter[StudyManifest]):
     """The one writer of a study's run."""
 
+    called = "a run of a study"
     head_name = HEAD
     log_name = TRIALS
+    head = "study", StudyManifest
+    log = "study trial", StudyTrial
 
 
 def create_study(path: Path, manifest: StudyManifest, text: str) -> StudyWriter:
@@ -62,30 +58,10 @@ def create_study(path: Path, manifest: StudyManifest, text: str) -> StudyWriter:
     return writer
 
 
-def resume_study(path: Path) -> tuple[StudyRun, StudyWriter]:
-    """Open an existing run of a study for reading and for further runs."""
-    run = load_study(path)
-    return run, StudyWriter(path, run.manifest)
-
-
 def load_study(path: Path) -> StudyRun:
-    """Read a run of a study.
-
-    Raises
-    ------
-    StoreError
-        It is none, of a newer version, or damaged; names the file.
-    """
-    if not has(path, HEAD):
-        raise StoreError(
-            f"{path} is not a run of a study: it has no {HEAD} ('wulf runs list' shows the runs)"
-        )
-    manifest, version = read_head(path / HEAD, "study", StudyManifest)
-    return StudyRun(
-        path=path,
-        manifest=manifest,
-        trials=list(read_records(path / TRIALS, "study trial", StudyTrial, version)),
-    )
+    """Read a run of a study."""
+    manifest, trials = StudyWriter.read(path)
+    return StudyRun(path=path, manifest=manifest, trials=trials)
 
 
 def listed(run: StudyRun) -> Listed:

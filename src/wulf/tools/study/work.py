@@ -31,7 +31,7 @@ from wulf.tools.study.record import (
     StudyTrial,
 )
 from wulf.tools.study.request import BUDGET_S, MARGIN, StudyRequest
-from wulf.tools.study.store import FILE, HEAD, StudyRun, StudyWriter, create_study, load_study, resume_study
+from wulf.tools.study.store import FILE, HEAD, StudyRun, StudyWriter, create_study, load_study
 
 #: A combination that failed so often, and never worked, is not run again.
 GIVE_UP = 3
@@ -151,8 +151,8 @@ def _go_on(request: StudyRequest, progress: Progress, hpl: Hpl) -> Study:
     with opened(asked, progress) as performer:
         # What a level or a build makes is made again: the nodes may be others than they were.
         available(written.factors, manifest.plan.metrics, asked, performer)
-        run, writer = resume_study(path)
-        with writer:
+        run = load_study(path)
+        with StudyWriter(path, run.manifest) as writer:
             budget_s = request.budget_s or run.manifest.plan.budget_s
             writer.resumed(msgspec.structs.replace(run.manifest.plan, budget_s=budget_s))
             progress.note(f"run: {path}, going on after {len(run.trials)} runs")

@@ -24,7 +24,7 @@ from wulf.base.records import (
     Workload,
 )
 from wulf.base.store import find_run
-from wulf.base.store.tuning import HEAD, TuningRun, TuningWriter, load_tuning, resume_tuning
+from wulf.base.store.tuning import HEAD, TuningRun, TuningWriter, load_tuning
 from wulf.node.change import apply, steps
 from wulf.node.change.guard import Guards
 from wulf.node.cluster import inventory
@@ -180,8 +180,8 @@ def go_on(name: str, runs: Path, budget_s: float | None, watcher: Watcher, *, se
             watcher.stage("measuring the original settings")
             figures = objective.figures_of(manifest.plan.metrics)
             loop.pilot(ready.bench, manifest.workload, figures, manifest.plan.seed)
-            earlier, writer = resume_tuning(path)
-            with writer:
+            earlier = load_tuning(path)
+            with TuningWriter(path, earlier.manifest) as writer:
                 rest_s = allocation.capped(budget_s or manifest.plan.budget_s, watcher.note)
                 plan = msgspec.structs.replace(manifest.plan, budget_s=rest_s)
                 writer.resumed(plan)
@@ -257,8 +257,7 @@ def _note_kept(path: Path, outcome: ChangeOutcome, watcher: Watcher) -> None:
         watcher.note(note)
     if not outcome.kept:
         watcher.note(f"what helps could not be set: {outcome.reason}")
-    _, writer = resume_tuning(path)
-    with writer:
+    with TuningWriter(path, load_tuning(path).manifest) as writer:
         message = None if outcome.kept else outcome.reason
         changed = (outcome.change or None) if outcome.kept else None
         writer.update(change=changed, message=message)
