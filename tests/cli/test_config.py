@@ -106,7 +106,7 @@ WRONG = {
     "what is said of one call": (
         "[tune]\ntake-over = true\n",
         "tune",
-        "line 2: [tune] has no 'take-over': it belongs",
+        "line 2: [tune] has no 'take-over': it is for a single call",
     ),
     "a word for a flag": (
         '[measure]\nreference = "maybe"\n',

@@ -127,7 +127,7 @@ def test_what_would_be_installed_is_only_shown(tmp_path):
     done = wulf(tmp_path, "watch", "install", *words)
     assert done.returncode == 0, done.stderr
     assert "    0 0,12 * * * env PATH=" in done.stdout
-    assert "watch run --cluster local --name local --budget 5m --quiet" in done.stdout
+    assert "watch run --quiet --cluster local --name local --budget 5m" in done.stdout
     assert "5 \\%" in done.stdout and "nothing was written (--dry-run)" in done.stdout
     assert not (tmp_path / "watches").exists()
 

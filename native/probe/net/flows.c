@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "core/lines.h"
 #include "core/sort.h"
 #include "probe/net/connections.h"
@@ -126,6 +127,48 @@ static void add_counts(struct record *record, const char *key, const struct flow
     for (size_t i = 0; i < flows->count; i++)
         counts[i] = *(const uint32_t *)(const void *)((const char *)&flows->each[i] + offset);
     record_wholes(record, key, counts, flows->count);
+}
+
+/* Where much is lost, waiting is most of the time: a visit ends after so long, whatever is missing of it. */
+static const uint64_t VISIT_NS = 3000000000;
+
+/* A request on each flow, as long as there is time; the mean time of those that were answered, or 0. */
+static int make_round(struct flows *flows, struct visit *visit, uint64_t round, uint64_t deadline_ns,
+                      flow_ask ask, uint64_t *mean_ns, struct failure *failure) {
+    const size_t *order = flows_order(flows, visit, round);
+    uint64_t total_ns = 0;
+    uint64_t answered = 0;
+    for (size_t i = 0; i < flows->count && clock_now_ns() < deadline_ns; i++) {
+        struct flow *flow = &flows->each[order[i]];
+        const uint32_t before = flow->answered;
+        if (flow_is_dead(flow))
+            continue;
+        if (ask(visit, flow, order[i], (uint32_t)round + 1, failure) != 0)
+            return -1;
+        total_ns += flow->answered > before ? flow->times_ns[before] : 0;
+        answered += flow->answered - before;
+    }
+    *mean_ns = answered > 0 ? total_ns / answered : 0;
+    return 0;
+}
+
+int flows_make(struct flows *flows, struct visit *visit, flow_ask ask, struct failure *failure) {
+    int status = 0;
+    const uint64_t begin = clock_now_ns();
+    const uint64_t deadline_ns = begin + VISIT_NS;
+    for (uint64_t i = 0; status == 0 && i < visit->iterations && clock_now_ns() < deadline_ns; i++) {
+        uint64_t mean_ns = 0;
+        status = make_round(flows, visit, i, deadline_ns, ask, &mean_ns, failure);
+        visit->lost += mean_ns == 0;
+        if (mean_ns == 0)
+            continue;
+        if (visit->times_ns != NULL)
+            visit->times_ns[visit->timed] = mean_ns;
+        visit->timed++;
+        visit->total_ns += mean_ns;
+    }
+    visit->lasted_ns = clock_now_ns() - begin;
+    return status;
 }
 
 int flows_report(const struct flows *flows, const struct visit *visit, const char *op,

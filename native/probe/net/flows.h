@@ -52,6 +52,14 @@ void flow_answered(struct flow *flow, uint64_t time_ns);
 void flow_lost(struct flow *flow);
 void flow_late(struct flow *flow);
 
+/* One request on a flow of this index, noted there; -1 when the peer is gone. Rounds are counted from 1. */
+typedef int (*flow_ask)(struct visit *visit, struct flow *flow, size_t index, uint32_t round,
+                        struct failure *failure);
+
+/* Initiator: make the rounds of a visit, a request on each flow; the time of a round is the mean of those
+ * that were answered. 0, or -1. */
+int flows_make(struct flows *flows, struct visit *visit, flow_ask ask, struct failure *failure);
+
 /* Print what the flows of a visit met, as a line of type `flows` (docs/protocol.md). 0, or -1 with `failure`.
  */
 int flows_report(const struct flows *flows, const struct visit *visit, const char *op,

@@ -19,8 +19,6 @@ enum { LOOK_MS = 100 };
 static const char NAME[] = "tcp_flows";
 /* A connection that is not there, or an answer, after so long is none. */
 static const uint64_t WITHIN_NS = 1500000000;
-/* Where much is lost, waiting is most of the time: a visit ends after so long, whatever is missing of it. */
-static const uint64_t VISIT_NS = 3000000000;
 
 /* Wait for the connections, all at once; what is not there in time is dead. */
 static void await_all(struct flows *flows) {
@@ -84,7 +82,9 @@ static int await(int fd, short event, uint64_t deadline_ns) {
 }
 
 /* One message on one flow, and its answer; a flow that gives none is not used any more. */
-static void ask(const struct visit *visit, struct flow *flow) {
+static int ask(struct visit *visit, struct flow *flow, size_t index, uint32_t round,
+               struct failure *failure) {
+    (void)index, (void)round, (void)failure;
     unsigned char taken;
     size_t sent = 0;
     const uint64_t begin = clock_now_ns();
@@ -103,11 +103,12 @@ static void ask(const struct visit *visit, struct flow *flow) {
         recv(flow->fd, &taken, 1, 0) == 1) {
         flow_answered(flow, clock_now_ns() - begin);
         watchdog_beat();
-        return;
+        return 0;
     }
     flow_lost(flow);
     connections_reset(flow->fd);
     flow->fd = -1;
+    return 0;
 }
 
 /* How many segments of a connection were sent again. */
@@ -117,24 +118,6 @@ static uint32_t sent_again(const struct flow *flow) {
     if (flow->fd < 0 || getsockopt(flow->fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0)
         return 0;
     return info.tcpi_total_retrans;
-}
-
-/* A message on each flow, as long as there is time; the mean time of those that were answered, or 0. */
-static uint64_t make_round(const struct visit *visit, struct flows *flows, uint64_t round,
-                           uint64_t deadline_ns) {
-    const size_t *order = flows_order(flows, visit, round);
-    uint64_t total_ns = 0;
-    uint64_t answered = 0;
-    for (size_t i = 0; i < flows->count && clock_now_ns() < deadline_ns; i++) {
-        struct flow *flow = &flows->each[order[i]];
-        const uint32_t before = flow->answered;
-        if (flow_is_dead(flow))
-            continue;
-        ask(visit, flow);
-        total_ns += flow->answered > before ? flow->times_ns[before] : 0;
-        answered += flow->answered - before;
-    }
-    return answered > 0 ? total_ns / answered : 0;
 }
 
 static int conclude(const struct visit *visit, struct flows *flows, struct failure *failure) {
@@ -153,19 +136,8 @@ static int conclude(const struct visit *visit, struct flows *flows, struct failu
 static int initiate(struct visit *visit, struct failure *failure) {
     struct flows flows = {.count = 0};
     int status = open_all(&flows, visit, failure);
-    const uint64_t begin = clock_now_ns();
-    const uint64_t deadline_ns = begin + VISIT_NS;
-    for (uint64_t i = 0; status == 0 && i < visit->iterations && clock_now_ns() < deadline_ns; i++) {
-        const uint64_t mean_ns = make_round(visit, &flows, i, deadline_ns);
-        visit->lost += mean_ns == 0;
-        if (mean_ns == 0)
-            continue;
-        if (visit->times_ns != NULL)
-            visit->times_ns[visit->timed] = mean_ns;
-        visit->timed++;
-        visit->total_ns += mean_ns;
-    }
-    visit->lasted_ns = clock_now_ns() - begin;
+    if (status == 0)
+        status = flows_make(&flows, visit, ask, failure);
     if (status == 0)
         status = conclude(visit, &flows, failure);
     flows_close(&flows);

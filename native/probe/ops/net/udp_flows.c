@@ -61,26 +61,6 @@ static int ask(struct visit *visit, struct flow *flow, size_t index, uint32_t ro
     return net_is_closed(link->tcp) ? net_failed(ECONNRESET, link->peer, failure) : 0;
 }
 
-/* A request on each flow; the mean time of those that were answered, or 0. */
-static int make_round(struct visit *visit, struct flows *flows, uint64_t round, uint64_t *mean_ns,
-                      struct failure *failure) {
-    const size_t *order = flows_order(flows, visit, round);
-    uint64_t total_ns = 0;
-    uint64_t answered = 0;
-    for (size_t i = 0; i < flows->count; i++) {
-        struct flow *flow = &flows->each[order[i]];
-        const uint32_t before = flow->answered;
-        if (flow_is_dead(flow))
-            continue;
-        if (ask(visit, flow, order[i], (uint32_t)round + 1, failure) != 0)
-            return -1;
-        total_ns += flow->answered > before ? flow->times_ns[before] : 0;
-        answered += flow->answered - before;
-    }
-    *mean_ns = answered > 0 ? total_ns / answered : 0;
-    return 0;
-}
-
 /* Take the answers that came after they were given up. */
 static void hear_late(const struct visit *visit, struct flow *flow) {
     const struct net_link *link = visit->link;
@@ -112,19 +92,8 @@ static int conclude(const struct visit *visit, struct flows *flows, struct failu
 static int initiate(struct visit *visit, struct failure *failure) {
     struct flows flows = {.count = 0};
     int status = open_all(&flows, visit, failure);
-    const uint64_t begin = clock_now_ns();
-    for (uint64_t i = 0; status == 0 && i < visit->iterations; i++) {
-        uint64_t mean_ns = 0;
-        status = make_round(visit, &flows, i, &mean_ns, failure);
-        visit->lost += mean_ns == 0;
-        if (mean_ns == 0)
-            continue;
-        if (visit->times_ns != NULL)
-            visit->times_ns[visit->timed] = mean_ns;
-        visit->timed++;
-        visit->total_ns += mean_ns;
-    }
-    visit->lasted_ns = clock_now_ns() - begin;
+    if (status == 0)
+        status = flows_make(&flows, visit, ask, failure);
     if (status == 0)
         status = conclude(visit, &flows, failure);
     if (status == 0)

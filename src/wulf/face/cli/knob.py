@@ -17,7 +17,7 @@ from wulf.face.cli.facts import FromOption, NodesOption, records_for
 from wulf.face.cli.options import ClusterOption, JsonOption, print_json, show_table
 
 if TYPE_CHECKING:
-    from wulf.base.catalogue import Evidence, Knob
+    from wulf.base.catalogue import Evidence, Knob, Special
 
 app = typer.Typer(
     help="The catalogue of settings, and their values on the nodes.",
@@ -147,23 +147,7 @@ def sections(entry: Knob) -> dict[str, list[str]]:
 
     section("Name", f"{entry.id} – {entry.title}")
     section("Description", entry.what, entry.notes)
-    section(
-        "Value",
-        f"{entry.type}" + (f" [{entry.unit}]" if entry.unit else ""),
-        "; ".join(f"from {low} to {high}" for low, high in ([entry.range] if entry.range else entry.ranges)),
-        "none smaller than the one before it" if entry.rising else "",
-        f"worth trying: {', '.join(entry.values)}" if entry.values else "",
-        *(
-            f"{one.value}: {one.meaning}"
-            + (
-                f" ({', '.join(one.drivers)}{': what it begins with' if one.default else ''})"
-                if one.drivers
-                else ""
-            )
-            for one in entry.special
-        ),
-        f"the kernel's own: {entry.default}" if entry.default else "",
-    )
+    section("Value", *_values(entry))
     section("Effect", entry.direction, entry.measure)
     section(
         "Recommended",
@@ -200,6 +184,25 @@ def sections(entry: Knob) -> dict[str, list[str]]:
     section("Evidence", *(evidence_of(item) for item in entry.evidence))
     section("File", user_files.whose("knobs", entry.id))
     return found
+
+
+def _values(entry: Knob) -> list[str]:
+    """Return what values a knob has."""
+    bounds = [entry.range] if entry.range else entry.ranges
+    return [
+        f"{entry.type}" + (f" [{entry.unit}]" if entry.unit else ""),
+        "; ".join(f"from {low} to {high}" for low, high in bounds),
+        "none smaller than the one before it" if entry.rising else "",
+        f"worth trying: {', '.join(entry.values)}" if entry.values else "",
+        *(f"{one.value}: {one.meaning}{_drivers(one)}" for one in entry.special),
+        f"the kernel's own: {entry.default}" if entry.default else "",
+    ]
+
+
+def _drivers(value: Special) -> str:
+    """Return the drivers that take a number as a mode."""
+    default = ": what it begins with" if value.default else ""
+    return f" ({', '.join(value.drivers)}{default})" if value.drivers else ""
 
 
 _KNOWN = {"memory": "general knowledge, not verified", "checked": "checked on a machine"}

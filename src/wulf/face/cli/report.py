@@ -6,13 +6,15 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from wulf.base.errors import StoreError, UsageError
-from wulf.base.request import RUNS
+from wulf.base.request import RUNS, JsonField, Option
+from wulf.face.cli.declared import flat
 from wulf.face.cli.options import RunArgument, RunsOption, console
 
 if TYPE_CHECKING:
@@ -23,28 +25,42 @@ if TYPE_CHECKING:
 CHARTS = "charts"
 
 
+@dataclass(frozen=True)
+class Forms:
+    """The forms of a report, of which one is asked for."""
+
+    html: Annotated[bool, Option("Write one self-contained HTML file (default).")] = False
+    text: Annotated[bool, Option("Print tables to the terminal.")] = False
+    json: JsonField = False
+    csv: Annotated[bool, Option("Print one line per operation, pair and size.")] = False
+    markdown: Annotated[bool, Option("Print the tables of a paper as Markdown.")] = False
+    latex: Annotated[bool, Option("Print the tables of a paper as LaTeX (booktabs).")] = False
+    bibtex: Annotated[bool, Option("Print BibTeX entries of the run and of wulf.")] = False
+    svg: Annotated[bool, Option("Write every chart as an SVG file.")] = False
+    pdf: Annotated[bool, Option("Write every chart as a PDF file.")] = False
+
+    def chosen(self) -> Form:
+        """Return the one that is asked for.
+
+        Raises
+        ------
+        UsageError
+            There are several.
+        """
+        names: list[Any] = [field.name for field in fields(self)]
+        asked = [name for name in names if getattr(self, name)]
+        if len(asked) > 1:
+            raise UsageError(f"choose one of {', '.join(f'--{name}' for name in names)}")
+        form: Form = asked[0] if asked else "html"
+        return form
+
+
+@flat
 def command(
+    *,
     run: RunArgument = "latest",
     runs: RunsOption = RUNS,
-    as_html: Annotated[
-        bool, typer.Option("--html", help="Write one self-contained HTML file (default).")
-    ] = False,
-    as_text: Annotated[bool, typer.Option("--text", help="Print tables to the terminal.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON (see docs/reference/json.md).")] = False,
-    as_csv: Annotated[
-        bool, typer.Option("--csv", help="Print one line per operation, pair and size.")
-    ] = False,
-    as_markdown: Annotated[
-        bool, typer.Option("--markdown", help="Print the tables of a paper as Markdown.")
-    ] = False,
-    as_latex: Annotated[
-        bool, typer.Option("--latex", help="Print the tables of a paper as LaTeX (booktabs).")
-    ] = False,
-    as_bibtex: Annotated[
-        bool, typer.Option("--bibtex", help="Print BibTeX entries of the run and of wulf.")
-    ] = False,
-    as_svg: Annotated[bool, typer.Option("--svg", help="Write every chart as an SVG file.")] = False,
-    as_pdf: Annotated[bool, typer.Option("--pdf", help="Write every chart as a PDF file.")] = False,
+    forms: Forms,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="File to write instead; of --svg and --pdf the directory."),
@@ -63,21 +79,7 @@ def command(
     from wulf.compose import rendering
     from wulf.page.terminal import print_page
 
-    forms: dict[Form, bool] = {
-        "html": as_html,
-        "text": as_text,
-        "json": as_json,
-        "csv": as_csv,
-        "markdown": as_markdown,
-        "latex": as_latex,
-        "bibtex": as_bibtex,
-        "svg": as_svg,
-        "pdf": as_pdf,
-    }
-    chosen = [form for form, wanted in forms.items() if wanted]
-    if len(chosen) > 1:
-        raise UsageError(f"choose one of {', '.join(f'--{form}' for form in forms)}")
-    form: Form = chosen[0] if chosen else "html"
+    form = forms.chosen()
     path = kinds.find_any(run, runs)
     kind = kinds.kind_of(path)
     found, report = kind.read(path), rendering.report_of(kind)

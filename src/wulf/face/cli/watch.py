@@ -9,21 +9,24 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from wulf.base.errors import EXIT_FINDINGS, BuildError, UsageError
 from wulf.base.nodeset import fold
+from wulf.base.request import Option
 from wulf.base.text import printable
 from wulf.base.units import parse_duration
 from wulf.face.cli import complete
-from wulf.face.cli.facts import NodesOption
+from wulf.face.cli.declared import flat
 from wulf.face.cli.measure_progress import MeasureProgress
-from wulf.face.cli.options import ClusterOption, JsonOption, console, print_json
+from wulf.face.cli.options import JsonOption, console, print_json
 from wulf.face.cli.progress import note
+from wulf.node.fleet.fields import ClusterField, MpiField, NodesField
 
 if TYPE_CHECKING:
     from wulf.base.records.watched import WatchReport
@@ -45,9 +48,6 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-NameOption = Annotated[
-    str | None, typer.Option("--name", help="Name of the watch. Default: that of the cluster.")
-]
 OneOption = Annotated[str | None, typer.Option("--name", help="Name of the watch. Default: the only one.")]
 WatchesOption = Annotated[
     Path | None,
@@ -58,52 +58,53 @@ WatchesOption = Annotated[
         help="Directory of all watches. Default: /var/lib/wulf/watch for root, else ~/.local/state/wulf/watch.",
     ),
 ]
-BudgetOption = Annotated[str, typer.Option(help="Time for measuring, each time.")]
-WindowOption = Annotated[
-    str | None,
-    typer.Option(metavar="FROM-TO", help="Only at this time of the day, such as 02:00-05:00, in local time."),
-]
-MpiOption = Annotated[str | None, typer.Option(help="MPI library: openmpi, mpich, or the path of an mpicc.")]
-SchedulerOption = Annotated[
-    str,
-    typer.Option(
-        help="How idle nodes are found: slurm (a job of low priority holds them meanwhile), none (by what runs on "
-        "them), or auto: slurm where it manages these nodes.",
-        autocompletion=complete.one_of(("auto", "slurm", "none")),
-    ),
-]
-SlurmOption = Annotated[
-    str,
-    typer.Option("--slurm-options", metavar="OPTIONS", help="More options for salloc, such as '--qos=low'."),
-]
-MetricsOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--metrics",
-        metavar="FILE",
-        help="Write metrics to this file (*.prom), for the node exporter's textfile collector.",
-    ),
-]
-JunitOption = Annotated[
-    Path | None, typer.Option("--junit", metavar="FILE", help="Also write JUnit XML to this file.")
-]
-PageOption = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page to this file.")]
-OnAlarmOption = Annotated[
-    str,
-    typer.Option(
-        "--on-alarm",
-        metavar="COMMAND",
-        help="Shell command to run on a new alarm; it gets the output of --json on its standard input.",
-    ),
-]
 
 
-class Outputs(NamedTuple):
+@dataclass(frozen=True)
+class Watched:
+    """What each run of a watch does."""
+
+    budget: Annotated[str, Option("Time for measuring, each time.")] = BUDGET
+    window: Annotated[
+        str | None,
+        Option("Only at this time of the day, such as 02:00-05:00, in local time.", metavar="FROM-TO"),
+    ] = None
+    cluster: ClusterField = None
+    nodes: NodesField = None
+    name: Annotated[str | None, Option("Name of the watch. Default: that of the cluster.")] = None
+    mpi: MpiField = None
+    scheduler: Annotated[
+        str,
+        Option(
+            "How idle nodes are found: slurm (a job of low priority holds them meanwhile), none (by what runs on "
+            "them), or auto: slurm where it manages these nodes.",
+            complete=("auto", "slurm", "none"),
+        ),
+    ] = "auto"
+    slurm_options: Annotated[
+        str, Option("More options for salloc, such as '--qos=low'.", metavar="OPTIONS")
+    ] = ""
+    on_alarm: Annotated[
+        str,
+        Option(
+            "Shell command to run on a new alarm; it gets the output of --json on its standard input.",
+            metavar="COMMAND",
+        ),
+    ] = ""
+
+
+@dataclass(frozen=True)
+class Outputs:
     """Where what a watch says goes, beside the terminal."""
 
-    metrics: Path | None = None
-    junit: Path | None = None
-    page: Path | None = None
+    metrics: Annotated[
+        Path | None,
+        Option(
+            "Write metrics to this file (*.prom), for the node exporter's textfile collector.", metavar="FILE"
+        ),
+    ] = None
+    junit: Annotated[Path | None, Option("Also write JUnit XML to this file.", metavar="FILE")] = None
+    html: Annotated[Path | None, Option("Write a page to this file.", metavar="FILE")] = None
 
     def write(self, report: WatchReport, history: History) -> None:
         """Write all files, each as a whole."""
@@ -118,18 +119,17 @@ class Outputs(NamedTuple):
             write_atomically(self.metrics, told.render(report, series).encode())
         if self.junit is not None:
             write_atomically(self.junit, shown.junit(report).encode())
-        if self.page is not None:
-            write_atomically(self.page, html(shown.build(report, history.runs(), series)).encode())
+        if self.html is not None:
+            write_atomically(self.html, html(shown.build(report, history.runs(), series)).encode())
 
 
 @app.command()
+@flat
 def install(
+    *,
     every: Annotated[str, typer.Option(metavar="TIME", help="How often: 7d, 1d, 12h, 6h, 1h, 30m.")] = EVERY,
-    budget: BudgetOption = BUDGET,
-    window: WindowOption = None,
-    cluster_name: ClusterOption = None,
-    nodes: NodesOption = None,
-    name: NameOption = None,
+    asked: Watched,
+    outputs: Outputs,
     how: Annotated[
         str | None,
         typer.Option(
@@ -138,13 +138,6 @@ def install(
             autocompletion=complete.one_of(("systemd", "cron")),
         ),
     ] = None,
-    mpi: MpiOption = None,
-    scheduler: SchedulerOption = "auto",
-    slurm_options: SlurmOption = "",
-    metrics: MetricsOption = None,
-    junit: JunitOption = None,
-    page: PageOption = None,
-    on_alarm: OnAlarmOption = "",
     watches: WatchesOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be written.")] = False,
 ) -> None:
@@ -157,50 +150,21 @@ def install(
     from wulf.tools.watch import installing
     from wulf.tools.watch.timer.times import MINUTES_A_DAY, times
 
-    config, chosen, directory = _where(cluster_name, nodes, name, watches)
-    if config.origin.startswith("Slurm allocation"):
-        raise UsageError(
-            "an allocation ends: name a file of all nodes with --cluster; Slurm is asked which are idle"
-        )
-    open_window = _window(window, budget)
-    _require_time(every, budget)
-    _require_places((metrics, junit, page))
-    found = _scheduler(scheduler)
-    if found == "slurm" and shutil.which("squeue") is None:
-        raise UsageError("--scheduler slurm: there is no squeue here; run this where Slurm's commands are")
-    _require_mpi(mpi)
-    command = _command(
-        [
-            "--cluster",
-            _lasting(cluster_name, config),
-            "--name",
-            directory.name,
-            "--budget",
-            budget,
-            "--quiet",
-        ],
-        {
-            "--nodes": nodes,
-            "--window": window,
-            "--mpi": mpi,
-            "--scheduler": found,
-            "--slurm-options": slurm_options,
-            "--metrics": _absolute(metrics),
-            "--junit": _absolute(junit),
-            "--html": _absolute(page),
-            "--on-alarm": on_alarm,
-            "--watches": str(directory.parent.absolute()),
-        },
-    )
+    config, chosen, directory = _where(asked, watches)
+    open_window = _window(asked)
+    _require_time(every, asked.budget)
+    _require_places((outputs.metrics, outputs.junit, outputs.html))
+    _require_mpi(asked.mpi)
+    command = _command(asked, outputs, config, directory)
     starts = times(every, open_window)
     if open_window is not None and len(starts.minutes) * parse_duration(every) / 60 < MINUTES_A_DAY:
-        note(f"within --window {window} that is {count(len(starts.minutes), 'run')} a day")
+        note(f"within --window {asked.window} that is {count(len(starts.minutes), 'run')} a day")
     wanted = installing.plan(
         directory.name,
         _how(how),
         starts,
         command,
-        parse_duration(budget),
+        parse_duration(asked.budget),
         open_window.minutes * 60.0 if open_window is not None else 0.0,
     )
     _show_plan(wanted, directory, count(len(chosen), "node"))
@@ -210,6 +174,13 @@ def install(
     installing.install(wanted, directory)
     next_run = installing.next_run(wanted)
     sys.stdout.write(f"installed{f', runs next: {next_run}' if next_run else ''}\n")
+    _note_dead_timers(wanted)
+
+
+def _note_dead_timers(wanted: installing.Plan) -> None:
+    """Say what keeps the timer from starting a run."""
+    from wulf.tools.watch import installing
+
     if wanted.how == "cron" and not installing.cron_runs():
         note("no cron daemon is running: nothing will start until one does")
     if wanted.how == "systemd" and wanted.user and not installing.lingers():
@@ -219,19 +190,10 @@ def install(
 
 
 @app.command()
+@flat
 def run(
-    budget: BudgetOption = BUDGET,
-    window: WindowOption = None,
-    cluster_name: ClusterOption = None,
-    nodes: NodesOption = None,
-    name: NameOption = None,
-    mpi: MpiOption = None,
-    scheduler: SchedulerOption = "auto",
-    slurm_options: SlurmOption = "",
-    metrics: MetricsOption = None,
-    junit: JunitOption = None,
-    page: PageOption = None,
-    on_alarm: OnAlarmOption = "",
+    asked: Watched,
+    outputs: Outputs,
     quiet: Annotated[
         bool, typer.Option("--quiet", help="Print nothing unless there is a new alarm.")
     ] = False,
@@ -256,37 +218,36 @@ def run(
     from wulf.node.fleet import allocation
     from wulf.tools.watch import running
 
-    config, chosen, directory = _where(cluster_name, nodes, name, watches)
+    config, chosen, directory = _where(asked, watches)
     request = running.WatchRequest(
         name=directory.name,
         directory=directory,
         config=config,
         nodes=chosen,
-        budget_s=allocation.capped(parse_duration(budget), note),
-        mpi=mpi or config.mpi.compiler,
-        window=_window(window, budget),
-        scheduler=_scheduler(scheduler),
-        slurm_options=tuple(slurm_options.split()),
+        budget_s=allocation.capped(parse_duration(asked.budget), note),
+        mpi=asked.mpi or config.mpi.compiler,
+        window=_window(asked),
+        scheduler=_scheduler(asked.scheduler),
+        slurm_options=tuple(asked.slurm_options.split()),
     )
     with _progress(quiet) as progress:
         report = running.run(request, _clock(at), progress)
     with History(directory) as history:
-        Outputs(metrics=metrics, junit=junit, page=page).write(report, history)
+        outputs.write(report, history)
         _say(report, history, json=json, quiet=quiet)
     new = [alarm for alarm in report.open if alarm.id in report.new]
     if new:
-        if on_alarm:
-            _tell(on_alarm, report)
+        if asked.on_alarm:
+            _tell(asked.on_alarm, report)
         raise typer.Exit(EXIT_FINDINGS)
 
 
 @app.command()
+@flat
 def show(
+    outputs: Outputs,
     name: OneOption = None,
     json: JsonOption = False,
-    page: PageOption = None,
-    junit: JunitOption = None,
-    metrics: MetricsOption = None,
     watches: WatchesOption = None,
 ) -> None:
     """Show what has changed and what else changed then, what would be found, what was measured and what skipped.
@@ -302,7 +263,7 @@ def show(
         report = judging.report(
             history, directory.name, history.nodes(), environment.SystemClock().now(), None
         )
-        Outputs(metrics=metrics, junit=junit, page=page).write(report, history)
+        outputs.write(report, history)
         _say(report, history, json=json, quiet=False)
     if report.open or report.untold:
         raise typer.Exit(EXIT_FINDINGS)
@@ -371,18 +332,16 @@ def remove(
         sys.stdout.write(f"the history is kept: {directory / HISTORY}\n")
 
 
-def _where(
-    cluster_name: str | None, nodes: str | None, name: str | None, watches: Path | None
-) -> tuple[ClusterConfig, list[str], Path]:
+def _where(asked: Watched, watches: Path | None) -> tuple[ClusterConfig, list[str], Path]:
     """Return the cluster, its nodes that are watched, and the directory of the watch."""
-    from wulf.node.fleet.clusters import cluster as resolve
+    from wulf.node.fleet.clusters import config_of
     from wulf.tools.watch import environment
 
-    config = resolve(cluster_name)
-    chosen = config.select(nodes)
+    config = config_of(asked.cluster)
+    chosen = config.select(asked.nodes)
     if len(chosen) < 2 and config.transport != "local":
         raise UsageError(f"a watch measures between nodes, and {fold(chosen)} is only one: name at least two")
-    return config, chosen, environment.directory(watches or environment.home(), name or config.name)
+    return config, chosen, environment.directory(watches or environment.home(), asked.name or config.name)
 
 
 @contextmanager
@@ -421,7 +380,7 @@ def _tell(command: str, report: WatchReport) -> None:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        note(f"--on-alarm: stopped, as it had not ended after {_COMMAND_PATIENCE_S:.0f} s, and ended")
+        note(f"--on-alarm: stopped, as it had not ended after {_COMMAND_PATIENCE_S:.0f} s")
         return
     if done.returncode != 0:
         note(f"--on-alarm: ended with exit code {done.returncode}")
@@ -438,14 +397,14 @@ def _clock(at: str | None) -> environment.Clock:
         raise UsageError(f"--at {printable(at, 60)!r}: write it as 2026-11-24T02:30:00+01:00") from None
 
 
-def _window(text: str | None, budget: str) -> Window | None:
+def _window(asked: Watched) -> Window | None:
     from wulf.tools.watch.timer.times import parse_window
 
-    if text is None:
+    if asked.window is None:
         return None
-    window = parse_window(text)
-    if window.minutes * 60 < parse_duration(budget):
-        raise UsageError(f"--window {text} is shorter than --budget {budget}")
+    window = parse_window(asked.window)
+    if window.minutes * 60 < parse_duration(asked.budget):
+        raise UsageError(f"--window {asked.window} is shorter than --budget {asked.budget}")
     return window
 
 
@@ -489,9 +448,12 @@ def _how(text: str | None) -> Literal["systemd", "cron"] | None:
     return found
 
 
-def _lasting(cluster_name: str | None, config: ClusterConfig) -> str:
+def _lasting(named: str, config: ClusterConfig) -> str:
     """Return how a cluster is named from any directory."""
-    named = cluster_name or config.origin
+    if config.origin.startswith("Slurm allocation"):
+        raise UsageError(
+            "an allocation ends: name a file of all nodes with --cluster; Slurm is asked which are idle"
+        )
     path = Path(named)
     return str(path.absolute()) if path.is_file() else "local" if config.transport == "local" else named
 
@@ -500,9 +462,28 @@ def _absolute(path: Path | None) -> str | None:
     return str(path.absolute()) if path is not None else None
 
 
-def _command(words: Sequence[str], options: dict[str, str | None]) -> list[str]:
+def _command(asked: Watched, outputs: Outputs, config: ClusterConfig, directory: Path) -> list[str]:
+    """Return the command that a timer starts: 'wulf watch run' with what was asked."""
+    scheduler = _scheduler(asked.scheduler)
+    if scheduler == "slurm" and shutil.which("squeue") is None:
+        raise UsageError("--scheduler slurm: there is no squeue here; run this where Slurm's commands are")
+    options = {
+        "--cluster": _lasting(str(asked.cluster or config.origin), config),
+        "--name": directory.name,
+        "--budget": asked.budget,
+        "--nodes": asked.nodes,
+        "--window": asked.window,
+        "--mpi": asked.mpi,
+        "--scheduler": scheduler,
+        "--slurm-options": asked.slurm_options,
+        "--metrics": _absolute(outputs.metrics),
+        "--junit": _absolute(outputs.junit),
+        "--html": _absolute(outputs.html),
+        "--on-alarm": asked.on_alarm,
+        "--watches": str(directory.parent.absolute()),
+    }
     given = [word for option, value in options.items() if value for word in (option, value)]
-    return [sys.executable, "-P", "-m", "wulf.start", "watch", "run", *words, *given]
+    return [sys.executable, "-P", "-m", "wulf.start", "watch", "run", "--quiet", *given]
 
 
 def _show_plan(wanted: installing.Plan, directory: Path, who: str) -> None:
