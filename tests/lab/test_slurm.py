@@ -13,6 +13,7 @@ from tests.lab.test_nodes import on
 from tests.unit.predict_fixture import calibrated_run, ring
 from wulf.base.store.tuning import load_tuning
 from wulf.node.cluster import inventory
+from wulf.tools.study.conclude import conclude
 from wulf.tools.worth import money
 
 pytestmark = [pytest.mark.lab, pytest.mark.root]
@@ -195,6 +196,81 @@ def test_predictions_fan_out_as_a_job_array_and_only_what_is_missing_is_done_aga
     refused = asked(cluster, f"wulf program predict {broken.name} --on cal --samples 40 --slurm ''")
     assert refused.returncode == 1
     assert "the trace is not that of a whole program" in words(refused.stderr)
+
+
+MIX = """
+title = "Throughput of a mix"
+
+[[factor]]
+name = "work"
+command = ["sleep 2", "sleep 6"]
+
+[[factor]]
+name = "MTU"
+knob = "nic.mtu"
+values = ["original", 1400]
+
+[[metric]]
+name = "mix"
+
+[[metric.job]]
+name = "small"
+command = "{work}"
+count = 3
+options = "--exclusive"
+
+[[metric.job]]
+name = "wide"
+command = "srun true && {work}"
+options = "--nodes=2 --exclusive"
+
+[design]
+kind = "one at a time"
+replications = 6
+"""
+
+
+@pytest.mark.thorough
+def test_throughput_of_a_mix_of_jobs_beside_somebody_elses_job(cluster):
+    (cluster.directory / "shared" / "mix.toml").write_text(MIX)
+    other = submitted(
+        cluster, "sbatch --parsable --exclusive --nodelist=node03 --output=other --wrap 'sleep 40'"
+    )
+    job = other.stdout.strip()
+    done = submitted(cluster, "wulf study mix.toml --run mix --json --cluster cluster.toml", timeout_s=1200)
+    assert done.returncode == 0, done.stdout + done.stderr
+    run = library.load(cluster.directory / "shared" / "runs" / "mix")
+    assert [trial.failures for trial in run.trials if trial.failures] == []
+    assert f"job {job} of another ran on node03" in run.trials[0].contamination
+    assert run.trials[-1].contamination == []
+    found = {(one.figure, *one.levels.values()): one for one in conclude(run.manifest, run.trials).effects}
+    assert found["mix turnaround", "sleep 6"].verdict == "worse"
+    assert found["mix jobs a day", "sleep 6"].verdict == "worse"
+    assert found["mix turnaround", "1400"].ratio.low <= 1 <= found["mix turnaround", "1400"].ratio.high
+    assert all(0 < trial.values["mix utilisation"] <= 1.1 for trial in run.trials)
+    assert on(cluster, "node02", MTU) == "1500"
+
+
+@pytest.mark.thorough
+def test_a_mix_that_is_ended_leaves_no_job(cluster):
+    (cluster.directory / "shared" / "mix.toml").write_text(MIX.replace("sleep 2", "sleep 300"))
+    command = "wulf study mix.toml --run ended --cluster cluster.toml"
+    done = submitted(cluster, f"timeout --preserve-status -s INT 30 {command}")
+    assert done.returncode == 130, done.stdout + done.stderr
+    assert on(cluster, "node01", "squeue -h") == ""
+
+    (cluster.directory / "shared" / "mix.toml").write_text(
+        MIX.replace("{work}", "echo none of it; exit 3 # {work}")
+    )
+    done = submitted(cluster, "wulf study mix.toml --run failed --cluster cluster.toml")
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "no metric could be measured: a job '" in words(done.stderr)
+    assert "failed on node" in words(done.stderr) and "(none of it)" in words(done.stderr)
+    assert on(cluster, "node01", "squeue -h") == ""
+
+    # Not from inside of a job: its own would wait behind it.
+    done = submitted(cluster, "salloc --nodes=3 wulf study mix.toml --run inside")
+    assert "a mix of jobs is submitted from outside of a Slurm job" in words(done.stderr + done.stdout)
 
 
 @pytest.mark.thorough

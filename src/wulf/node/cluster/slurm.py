@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
 import msgspec
@@ -23,7 +24,11 @@ _GOING_ON = frozenset(
 _TIME = re.compile(r"(?:(?P<days>\d+)-)?(?P<clock>\d+(?::\d+){1,2})")
 #: Of a job that ended so long ago that Slurm has forgotten it.
 _FORGOTTEN = "Invalid job id"
+#: Where a job is that is nowhere.
+_NOWHERE = ("(null)", "None assigned")
 _JOB = re.compile(r"[0-9]+(?:_[0-9]+)?")
+#: The same of a job, as ``squeue`` and ``sacct`` are asked for it.
+_QUEUE, _ACCOUNTING = "%A|%T|%V|%S|%e|%C|%N", "JobIDRaw,State,Submit,Start,End,AllocCPUS,NodeList"
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,6 +95,102 @@ def tasks(array: str) -> list[Job]:
     return [parse(line) for line in said.splitlines() if line.strip()]
 
 
+class Stint(msgspec.Struct, frozen=True, kw_only=True):
+    """When a job was submitted, ran and ended, to the second."""
+
+    id: str
+    #: As Slurm names it.
+    state: str
+    #: Time since 1970 [s].
+    submitted: float
+    #: None where it has not started, or never did.
+    started: float | None
+    #: Of one that has not ended when it must; None where Slurm does not know.
+    ended: float | None
+    cpus: int
+    nodes: tuple[str, ...]
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended, and its nodes are free again."""
+        return self.state not in _GOING_ON
+
+
+def stints(jobs: Sequence[str]) -> dict[str, Stint]:
+    """Ask how one's own jobs stand: from the queue, and those that it has forgotten from the accounting.
+
+    Raises
+    ------
+    SchedulerError
+        Slurm does not answer, or neither of them knows a job any more.
+    """
+    found = parse_stints(
+        ask(["squeue", "--me", "--noheader", "--states=all", f"--format={_QUEUE}"]), "squeue"
+    )
+    forgotten = [job for job in jobs if job not in found]
+    if forgotten:
+        argv = ["sacct", "--allocations", "--noheader", "--parsable2", f"--format={_ACCOUNTING}"]
+        found |= parse_stints(ask([*argv, f"--jobs={','.join(forgotten)}"]), "sacct")
+    lost = [job for job in forgotten if job not in found]
+    if lost:
+        raise SchedulerError(f"neither squeue nor sacct knows job {', '.join(lost)} any more")
+    return {job: found[job] for job in jobs}
+
+
+def parse_stints(text: str, program: str) -> dict[str, Stint]:
+    """Read what ``squeue`` or ``sacct`` prints of jobs, a line each.
+
+    Raises
+    ------
+    SchedulerError
+        A line is none of a job.
+    """
+    found = {}
+    for line in text.splitlines():
+        try:
+            job, state, submitted, started, ended, cpus, nodes = line.split("|")
+            found[job] = Stint(
+                id=job,
+                # The accounting says by whom it was cancelled.
+                state=state.partition(" ")[0],
+                submitted=datetime.fromisoformat(submitted).timestamp(),
+                started=_moment(started),
+                ended=_moment(ended),
+                cpus=int(cpus),
+                nodes=tuple(expand(nodes)) if nodes and nodes not in _NOWHERE else (),
+            )
+        except ValueError:
+            raise SchedulerError(
+                f"what {program} says of a job is not understood: {printable(line, 200)!r}"
+            ) from None
+    return found
+
+
+def busy(nodes: Sequence[str]) -> dict[str, str]:
+    """Return the jobs of anybody that run on nodes, and on which each does: number → nodes, as Slurm writes them."""
+    said = ask(
+        ["squeue", "--noheader", "--states=running", f"--nodelist={','.join(nodes)}", "--format=%A|%N"]
+    )
+    return {job: where for job, _, where in (line.partition("|") for line in said.splitlines())}
+
+
+def cpus(nodes: Sequence[str]) -> int:
+    """Return how many CPUs Slurm has on nodes, all together.
+
+    Raises
+    ------
+    SchedulerError
+        Slurm does not answer, or knows one of them not.
+    """
+    said = ask(["sinfo", "--noheader", "--Node", f"--nodes={','.join(nodes)}", "--format=%N|%c"])
+    # A node has a line for each of its partitions.
+    found = {node: count for node, _, count in (line.partition("|") for line in said.splitlines())}
+    missing = [node for node in nodes if not found.get(node, "").isdigit()]
+    if missing:
+        raise SchedulerError(f"Slurm has no node of this name: {', '.join(missing)}")
+    return sum(int(found[node]) for node in nodes)
+
+
 def submit(script: Path, options: Sequence[str]) -> str:
     """Hand a batch script over with further options of ``sbatch``; return the number of the job."""
     said = ask(["sbatch", "--parsable", *options, str(script)])
@@ -132,6 +233,11 @@ def parse(text: str) -> Job:
 def mpi_plugins(answer: str) -> frozenset[str]:
     """Return the names in what ``srun --mpi=list`` prints: on its own lines, or after ``srun:``."""
     return frozenset(re.findall(r"^(?:srun:)?\s+([a-z0-9_]+)\s*$", answer, re.MULTILINE))
+
+
+def _moment(text: str) -> float | None:
+    """Return a point of time since 1970 [s]; None for what is none (N/A, Unknown, None)."""
+    return datetime.fromisoformat(text).timestamp() if text[:1].isdigit() else None
 
 
 def _field(text: str, name: str) -> str:

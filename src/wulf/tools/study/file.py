@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,8 +19,10 @@ from wulf.base.units import parse_duration, parse_size
 from wulf.node.change import steps
 from wulf.node.probe import ladder
 from wulf.tools.study.record import (
+    OF_JOBS,
     KnownStudy,
     StudyFactor,
+    StudyJob,
     StudyLevel,
     StudyMetric,
     StudyPrice,
@@ -99,10 +102,21 @@ class ShortSection(_Written, frozen=True, kw_only=True):
     sizes: str | list[_Value] = ""
     n: int = 0
     command: str = ""
+    #: Jobs of each kind in a mix.
+    count: Annotated[int, msgspec.Meta(ge=0)] = 0
+
+
+class JobSection(_Written, frozen=True, kw_only=True):
+    """Jobs of a mix that are alike."""
+
+    name: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$", max_length=40)]
+    command: _Text
+    count: _Count = 1
+    options: str = ""
 
 
 class MetricSection(_Written, frozen=True, kw_only=True):
-    """A metric: an operation at sizes, a command, or HPL."""
+    """A metric: an operation at sizes, a command, HPL, or a mix of jobs under Slurm."""
 
     name: _MetricName
     op: str = ""
@@ -115,6 +129,8 @@ class MetricSection(_Written, frozen=True, kw_only=True):
     better: Literal["lower", "higher"] = "lower"
     ranks: Annotated[int, msgspec.Meta(ge=0)] = 0
     hpl: HplSection | None = None
+    job: list[JobSection] = []
+    gap: str = ""
     takes: str = ""
     short: ShortSection = ShortSection()
 
@@ -253,7 +269,7 @@ def read(text: str, origin: str, name: str, *, short: bool = False) -> Written:
         [
             one
             for number, part in enumerate(said.published)
-            for one in _published(document, number, part, factors)
+            for one in _published(document, number, part, factors, metrics)
         ],
         [StudyPrice(name=one.name, price=one.price) for one in said.price],
         said.watts,
@@ -357,10 +373,11 @@ def _metric(
     document: toml.Document[StudyFile], number: int, said: MetricSection, *, short: bool
 ) -> StudyMetric:
     path = f"metric[{number}]"
-    given = [key for key in ("op", "command", "hpl") if getattr(said, key)]
+    given = [key for key in ("op", "command", "hpl", "job") if getattr(said, key)]
     if len(given) != 1:
         document.fail(
-            path, f"metric {said.name!r} takes one of op, command, hpl; it has {', '.join(given) or 'none'}"
+            path,
+            f"metric {said.name!r} takes one of op, command, hpl, job; it has {', '.join(given) or 'none'}",
         )
     takes_s = _parsed(document, f"{path}.takes", parse_duration, said.takes) if said.takes else None
     if said.op:
@@ -368,6 +385,10 @@ def _metric(
     for key in ("sizes", "line"):
         if getattr(said, key):
             document.fail(f"{path}.{key}", f"{key} is about an operation (op)")
+    if said.gap and not said.job:
+        document.fail(f"{path}.gap", "gap is about a mix of jobs (job)")
+    if said.job:
+        return _mix(document, path, said, takes_s, short=short)
     if said.hpl is not None:
         return _hpl(said, said.hpl, takes_s, short=short)
     if said.match:
@@ -382,6 +403,49 @@ def _metric(
         match=said.match,
         takes_s=takes_s,
     )
+
+
+def _mix(
+    document: toml.Document[StudyFile],
+    path: str,
+    said: MetricSection,
+    takes_s: float | None,
+    *,
+    short: bool,
+) -> StudyMetric:
+    for key in ("match", "unit", "ranks"):
+        if getattr(said, key):
+            document.fail(f"{path}.{key}", f"a mix of jobs has no {key}: it gives {', '.join(OF_JOBS)}")
+    _require_once(document, f"{path}.job", [job.name for job in said.job])
+    for number, job in enumerate(said.job):
+        _parsed(document, f"{path}.job[{number}].options", options_of, job.options)
+    most = said.short.count if short else 0
+    return StudyMetric(
+        name=said.name,
+        kind="jobs",
+        jobs=[
+            StudyJob(
+                name=job.name,
+                command=job.command,
+                count=min(most or job.count, job.count),
+                options=job.options,
+            )
+            for job in said.job
+        ],
+        gap_s=_parsed(document, f"{path}.gap", parse_duration, said.gap) if said.gap else 0.0,
+        takes_s=takes_s,
+    )
+
+
+def options_of(text: str) -> list[str]:
+    """Return options of ``sbatch`` as a shell takes them apart; raises UsageError where it cannot."""
+    try:
+        options = shlex.split(text)
+    except ValueError as error:
+        raise UsageError(f"{text!r}: {error}") from None
+    if any(option.startswith(("--array", "-a")) for option in options):
+        raise UsageError(f"{text!r}: no arrays: count says how many jobs there are")
+    return options
 
 
 def _hpl(said: MetricSection, hpl: HplSection, takes_s: float | None, *, short: bool) -> StudyMetric:
@@ -447,10 +511,14 @@ def _require_places(
     names = {factor.name for factor in factors}
     used: set[str] = set()
     for number, metric in enumerate(metrics):
-        for name in _PLACE.findall(metric.command):
-            if name not in names:
-                document.fail(f"metric[{number}].command", f"{{{name}}}: there is no factor {name!r}")
-            used.add(name)
+        texts = {"command": metric.command}
+        for place, job in enumerate(metric.jobs):
+            texts |= {f"job[{place}].command": job.command, f"job[{place}].options": job.options}
+        for key, text in texts.items():
+            for name in _PLACE.findall(text):
+                if name not in names:
+                    document.fail(f"metric[{number}].{key}", f"{{{name}}}: there is no factor {name!r}")
+                used.add(name)
     for number, factor in enumerate(factors):
         if any(level.command for level in factor.levels) and factor.name not in used:
             document.fail(
@@ -468,11 +536,16 @@ def filled(command: str, levels: Mapping[str, StudyLevel]) -> str:
 
 
 def _published(
-    document: toml.Document[StudyFile], number: int, said: PublishedSection, factors: Sequence[StudyFactor]
+    document: toml.Document[StudyFile],
+    number: int,
+    said: PublishedSection,
+    factors: Sequence[StudyFactor],
+    metrics: Sequence[StudyMetric],
 ) -> Iterator[StudyPublished]:
     path = f"published[{number}]"
-    metric = next((one for one in document.value.metric if one.name == said.metric), None)
-    if metric is None:
+    names = {one.name for one in metrics if one.kind != "jobs"}
+    names |= {figure for one in metrics for figure, _ in one.figures}
+    if said.metric not in names:
         document.fail(f"{path}.metric", f"there is no metric {said.metric!r}")
     known = {factor.name: {level.name for level in factor.levels} for factor in factors}
     levels = {name: str(level) for name, level in said.levels.items()}

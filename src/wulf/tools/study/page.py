@@ -18,6 +18,7 @@ from wulf.tools.study.record import (
     StudyFigure,
     StudyForecast,
     StudyLine,
+    StudyMetric,
     StudyPlan,
     StudyPublished,
     StudyResult,
@@ -131,8 +132,10 @@ def _metrics(plan: StudyPlan) -> Table:
     return Table("What is measured", (Column("metric"), Column("by"), Column("sizes")), rows)
 
 
-def _problem(metric: object) -> str:
-    problem = getattr(metric, "hpl", None)
+def _problem(metric: StudyMetric) -> str:
+    if metric.jobs:
+        return "Slurm: " + listed([f"{job.count} × {job.command}" for job in metric.jobs])
+    problem = metric.hpl
     return f"HPL, N {problem.n}, NB {problem.nb}" if problem is not None else ""
 
 
@@ -187,20 +190,28 @@ def _log(effect: StudyEffect) -> float:
 def _said(plan: StudyPlan, result: StudyResult) -> tuple[str, ...]:
     lines = []
     if result.runs < result.wanted:
+        made = f"{result.runs} of {result.wanted} runs were made"
         why = {"budget": "the budget ended it", "interrupted": "it was interrupted"}.get(
             result.status, "it goes on"
         )
-        lines.append(f"{result.runs} of {result.wanted} runs were made: {why}; --resume makes the rest")
+        lines.append(
+            f"{made}: the others are of combinations that have never worked"
+            if result.status == "complete"
+            else f"{made}: {why}; --resume makes the rest"
+        )
     lines += [
         f"left out: {printable(what, 100)}: {printable(why, 200)}" for what, why in plan.left_out.items()
     ]
-    for cell in result.cells:
-        for figure in cell.figures:
-            of = f"{_level_words(cell.levels)}, {name(figure.figure)}"
-            lines += [
-                f"{of}: {count(times, 'run')} failed: {printable(why, 200)}"
-                for why, times in figure.failures.items()
-            ]
+    # A metric that failed gives none of its figures.
+    of = {figure: metric.name for figure, metric in plan.figures}
+    failed = [
+        f"{_level_words(cell.levels)}, {name(of.get(figure.figure, figure.figure))}: {count(times, 'run')} failed: "
+        f"{printable(why, 200)}"
+        for cell in result.cells
+        for figure in cell.figures
+        for why, times in figure.failures.items()
+    ]
+    lines += dict.fromkeys(failed)
     if result.contaminated:
         lines.append(f"in {count(result.contaminated, 'run')} something else was going on on the nodes")
     return tuple(lines)

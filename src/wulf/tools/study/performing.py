@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -26,7 +27,9 @@ from wulf.node.probe.execute import RunLaunch
 from wulf.node.programs import blas_libraries, blas_runs
 from wulf.node.trials.bench import TrialError, TrialRunner, job_environment, on_nodes
 from wulf.stats import estimate
+from wulf.tools.study import mix
 from wulf.tools.study.file import filled
+from wulf.tools.study.mix import Mix
 from wulf.tools.study.record import StudyFactor, StudyLevel, StudyMetric, StudyPlan, StudyProblem
 
 #: Pairs that a direct link joins, and those that none does.
@@ -121,6 +124,8 @@ class Asked(NamedTuple):
     mpi: str | None
     permissions: change.Permissions
     hpl: Hpl
+    #: Where scripts and output of Slurm's jobs go; all nodes see it.
+    jobs: Path
 
 
 class Stand:
@@ -275,10 +280,35 @@ class Performer:
             )
             with stand.bench.held():
                 gathered.values[metric.name] = self._asked.hpl.solve(place, metric.hpl, metric.program)
+        elif metric.kind == "jobs":
+            self._jobs(metric, stand, wanted, variables, seed, gathered)
         elif metric.kind == "command":
             self._command(metric, stand, wanted, variables, gathered)
         else:
             self._operation(plan, metric, stand, wanted, (seed, variables), gathered)
+
+    def _jobs(
+        self,
+        metric: StudyMetric,
+        stand: Stand,
+        wanted: Conditions,
+        variables: Mapping[str, str],
+        seed: int,
+        gathered: Measured,
+    ) -> None:
+        jobs = [
+            msgspec.structs.replace(
+                job,
+                command=filled(job.command, wanted.levels),
+                options=filled(job.options, wanted.levels),
+            )
+            for job in metric.jobs
+        ]
+        env = {**job_environment(wanted.set), **variables}
+        asked = Mix(jobs, metric.gap_s, stand.nodes, env, self._asked.jobs)
+        found = mix.run(asked, seed, stand.bench.held, self._say)
+        gathered.values.update({f"{metric.name} {what}": value for what, value in found.values.items()})
+        gathered.contamination.extend(found.others)
 
     def _command(
         self,
@@ -430,6 +460,8 @@ def _metric_missing(metric: StudyMetric, performer: Performer, mpi: str | None) 
         elif metric.hpl is not None:
             place = HplPlace(stand.config, stand.transport, stand.records, mpi, 0, {})
             stand.asked.hpl.require(place, metric.hpl, metric.program)
+        elif metric.kind == "jobs":
+            mix.require(stand.nodes)
     except (TransportError, KeyboardInterrupt):
         raise
     except WulfError as failure:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
+
 from wulf.base.records.base import Estimate, Record, Verdict
 from wulf.base.records.measured import RunHead
 from wulf.base.records.tuned import Values
@@ -11,7 +13,13 @@ from wulf.base.records.tuned import Values
 #: How the levels of the factors are put together.
 DesignKind = Literal["full", "one at a time", "fractional"]
 #: What a metric is measured by.
-MetricKind = Literal["operation", "command", "hpl"]
+MetricKind = Literal["operation", "command", "hpl", "jobs"]
+#: What a mix of jobs tells: its name → its unit, and which is better.
+OF_JOBS: dict[str, tuple[str, Literal["lower", "higher"]]] = {
+    "jobs a day": ("jobs/d", "higher"),
+    "utilisation": ("ratio", "higher"),
+    "turnaround": ("s", "lower"),
+}
 
 
 class StudyLevel(Record, frozen=True, kw_only=True):
@@ -60,6 +68,17 @@ class StudyProblem(Record, frozen=True, kw_only=True):
     q: int = 0
 
 
+class StudyJob(Record, frozen=True, kw_only=True):
+    """Jobs of a mix that are alike."""
+
+    name: str
+    #: Of the batch script; ``{NAME}`` is the level of that factor.
+    command: str
+    count: int
+    #: Of ``sbatch``, as for a shell.
+    options: str = ""
+
+
 class StudyMetric(Record, frozen=True, kw_only=True):
     """What every run measures."""
 
@@ -80,6 +99,10 @@ class StudyMetric(Record, frozen=True, kw_only=True):
     hpl: StudyProblem | None = None
     #: Path or name of the HPL program; empty for the one that is found.
     program: str = ""
+    #: A mix that Slurm runs.
+    jobs: list[StudyJob] = []
+    #: Mean time between two submissions [s]; 0 where all are submitted at once.
+    gap_s: float = 0.0
     #: A straight line is fitted through the values by size.
     line: bool = False
     #: How long a run of it takes, as the file says [s]; null where it does not.
@@ -88,9 +111,18 @@ class StudyMetric(Record, frozen=True, kw_only=True):
     @property
     def figures(self) -> list[tuple[str, int]]:
         """Names of what it gives, and the size that each is at; one without sizes is at 0."""
+        if self.kind == "jobs":
+            return [(f"{self.name} {what}", 0) for what in OF_JOBS]
         if self.kind != "operation" or len(self.sizes_bytes) == 1:
             return [(self.name, self.sizes_bytes[0] if self.sizes_bytes else 0)]
         return [(f"{self.name} {size} B", size) for size in self.sizes_bytes]
+
+    def of(self, figure: str) -> StudyMetric:
+        """Return the metric with the unit of one of its figures, and which of its values are better."""
+        if self.kind != "jobs":
+            return self
+        unit, better = OF_JOBS[figure.removeprefix(f"{self.name} ")]
+        return msgspec.structs.replace(self, unit=unit, better=better)
 
 
 class StudyPublished(Record, frozen=True, kw_only=True):
@@ -152,7 +184,7 @@ class StudyPlan(Record, frozen=True, kw_only=True):
     @property
     def figures(self) -> list[tuple[str, StudyMetric]]:
         """Names of all that is measured, and of which metric each is."""
-        return [(name, metric) for metric in self.metrics for name, _ in metric.figures]
+        return [(name, metric.of(name)) for metric in self.metrics for name, _ in metric.figures]
 
 
 class StudyManifest(RunHead, frozen=True, kw_only=True):

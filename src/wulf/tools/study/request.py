@@ -20,9 +20,10 @@ class StudyRequest:
     """Run a study: factors, metrics and a design from a file, as one table with intervals.
 
     A file says what is varied (settings, MPI and BLAS libraries, environments, networks, ranks, commands), what is
-    measured, and how the levels are combined. Every run of a combination is paired with one of the base, in random
-    order; settings are changed under the guard, and everything is put back. What is not available here is left out,
-    with the reason. 'wulf report' prints the table as CSV, LaTeX, Markdown and as a page.
+    measured (operations, HPL, commands, a mix of jobs under Slurm), and how the levels are combined. Every run of a
+    combination is paired with one of the base, in random order; settings are changed under the guard, and everything is
+    put back. What is not available here is left out, with the reason. 'wulf report' prints the table as CSV, LaTeX,
+    Markdown and as a page.
 
     Exit code 3 when runs failed or the budget ran out before all were made.
     """

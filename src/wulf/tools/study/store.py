@@ -5,6 +5,7 @@
     RUN/study.json       factors, metrics, design, how far; replaced atomically
     RUN/trials.jsonl     one JSON line per run of all metrics, appended and flushed to disk
     RUN/study.toml       the study file as it was read
+    RUN/jobs/            scripts and output of the jobs of a mix under Slurm
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from wulf.tools.study.record import StudyManifest, StudyTrial
 HEAD = "study.json"
 TRIALS = "trials.jsonl"
 FILE = "study.toml"
+JOBS = "jobs"
 
 
 class StudyRun(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from itertools import count
+from pathlib import Path
 
 import msgspec
 
@@ -31,7 +32,7 @@ from wulf.tools.study.record import (
     StudyTrial,
 )
 from wulf.tools.study.request import BUDGET_S, MARGIN, StudyRequest
-from wulf.tools.study.store import FILE, HEAD, StudyRun, StudyWriter, create_study, load_study
+from wulf.tools.study.store import FILE, HEAD, JOBS, StudyRun, StudyWriter, create_study, load_study
 
 #: A combination that failed so often, and never worked, is not run again.
 GIVE_UP = 3
@@ -119,15 +120,17 @@ def forecast(plan: StudyPlan) -> StudyForecast:
     return StudyForecast(runs=runs, time_s=runs * each, unknown=unknown)
 
 
-def _asked(request: StudyRequest, config: inventory.ClusterConfig, mpi: str | None, hpl: Hpl) -> Asked:
+def _asked(
+    request: StudyRequest, config: inventory.ClusterConfig, mpi: str | None, hpl: Hpl, path: Path
+) -> Asked:
     permissions = change.Permissions(take_over=request.take_over, relax=request.relax)
-    return Asked(config, request.nodes, mpi or config.mpi.compiler, permissions, hpl)
+    return Asked(config, request.nodes, mpi or config.mpi.compiler, permissions, hpl, path / JOBS)
 
 
 def _start(request: StudyRequest, written: file.Written, progress: Progress, hpl: Hpl) -> Study:
     path = place_of(request.path, request.runs)
     config = config_of(request.cluster)
-    asked = _asked(request, config, request.mpi, hpl)
+    asked = _asked(request, config, request.mpi, hpl, path)
     with opened(asked, progress) as performer:
         factors, metrics, left_out = available(written.factors, written.metrics, asked, performer)
         for what, why in left_out.items():
@@ -147,7 +150,7 @@ def _go_on(request: StudyRequest, progress: Progress, hpl: Hpl) -> Study:
     config = inventory.parse(manifest.cluster, str(path / HEAD))
     text = (path / FILE).read_text(encoding="utf-8")
     written = file.read(text, str(path / FILE), manifest.plan.study)
-    asked = _asked(request, config, manifest.plan.mpi, hpl)
+    asked = _asked(request, config, manifest.plan.mpi, hpl, path)
     with opened(asked, progress) as performer:
         # What a level or a build makes is made again: the nodes may be others than they were.
         available(written.factors, manifest.plan.metrics, asked, performer)
