@@ -376,6 +376,7 @@ SUBJECTS: dict[str, tuple[Sample, ...]] = {
         lambda: (test_scaling.made(),),
         lambda: (test_scaling.made(weak=True),),
         lambda: (test_scaling.failing(),),
+        lambda: (test_scaling.split(),),
     ),
     "wulf.tools.study.page.build": (
         lambda: (study_fixture.done(),),

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from wulf.base.errors import UsageError
+from tests.unit.predict_fixture import ring
+from wulf.base.errors import TraceError, UsageError
 from wulf.base.units import format_change
+from wulf.page.parts import Table
 from wulf.stats.core import scaling as laws
-from wulf.tools.run import page, scaling
-from wulf.tools.run.record import Scaling
+from wulf.tools.run import loss, page, scaling
+from wulf.tools.run.record import Scaling, ScalingLaunch, ScalingLoss, ScalingPlan
 from wulf.tools.run.request import RunRequest, ScalingRequest
 
 COUNTS = (1, 2, 4, 8)
@@ -22,7 +27,7 @@ def launches(
     rounds: int = 8,
     noise: float = 0.01,
     counts: tuple[int, ...] = COUNTS,
-) -> list[scaling.Launch]:
+) -> list[ScalingLaunch]:
     """Return rounds of launches of a program that follows a law; every round has a factor of its own."""
     order = np.random.default_rng(3)
     found = []
@@ -30,13 +35,25 @@ def launches(
         slow = float(np.exp(order.normal(0, 0.2)))
         for count in counts:
             time = 10 * float(laws.curve(count, sigma, kappa)) * slow * float(np.exp(order.normal(0, noise)))
-            found.append(scaling.Launch(count, number, time))
+            found.append(ScalingLaunch(ranks=count, round=number, time_s=time))
     return found
 
 
-def concluded(made: list[scaling.Launch], text: str = "./solve in", per_node: int = 0) -> Scaling:
-    failures: dict[int, dict[str, int]] = {one.ranks: {} for one in made}
-    return scaling.conclude(text, ["node01", "node02"], made, failures, 8, 1, per_node=per_node)
+def planned(ranks: Sequence[int], text: str = "./solve in", nodes: int = 2, per_node: int = 0) -> ScalingPlan:
+    return ScalingPlan(
+        command=text,
+        ranks=sorted(set(ranks)),
+        nodes=[f"node{number:02}" for number in range(1, nodes + 1)],
+        per_node=per_node,
+        weak="{ranks}" in text,
+        rounds=8,
+        budget_s=60,
+        seed=1,
+    )
+
+
+def concluded(made: list[ScalingLaunch], text: str = "./solve in") -> Scaling:
+    return scaling.conclude(planned([one.ranks for one in made], text), made)
 
 
 def made(*, weak: bool = False) -> Scaling:
@@ -44,8 +61,18 @@ def made(*, weak: bool = False) -> Scaling:
 
 
 def failing() -> Scaling:
+    failed = [ScalingLaunch(ranks=2, round=number, time_s=None, reason="exit code 1") for number in range(8)]
+    return scaling.conclude(planned([1, 2], nodes=1), [*launches(counts=(1,)), *failed])
+
+
+def split() -> Scaling:
+    """Return one with traces: half of what is lost at 4 ranks is waiting, a quarter each computing and transfer."""
+    losses = [
+        ScalingLoss(ranks=1, run_s=8.0, computing_s=8.0, waiting_s=0.0, transfer_s=0.0),
+        ScalingLoss(ranks=4, run_s=3.0, computing_s=9.0, waiting_s=2.0, transfer_s=1.0),
+    ]
     return scaling.conclude(
-        "./solve", ["node01"], launches(counts=(1,)), {1: {}, 2: {"exit code 1": 8}}, 8, 1
+        planned(COUNTS), launches(), losses, {8: "the program failed with the tracer"}, run="runs/s"
     )
 
 
@@ -100,9 +127,7 @@ def test_a_work_that_grows_has_efficiencies_and_no_law() -> None:
 
 
 def test_nodes_that_are_added_with_the_ranks_are_what_is_forecast() -> None:
-    found = scaling.conclude(
-        "./solve", [f"n{n}" for n in range(4)], launches(), {n: {} for n in COUNTS}, 8, 1, per_node=2
-    )
+    found = scaling.conclude(planned(COUNTS, nodes=4, per_node=2), launches())
     assert [one.ranks for one in found.forecasts] == [10, 12, 16]
     assert page.build(found).title.startswith("Two more nodes than 4:")
     assert [point.nodes for point in found.points] == [1, 1, 2, 4]
@@ -116,3 +141,28 @@ def test_it_takes_two_numbers() -> None:
         from wulf.tools.run import work
 
         work.run(RunRequest("./a", ranks=[1, 2]), Logged())
+
+
+def test_the_loss_is_split_and_its_parts_are_what_the_efficiency_lacks() -> None:
+    shown = page.build(split())
+    (table,) = [part for part in shown.head if getattr(part, "title", "") == "Where the efficiency goes"]
+    assert isinstance(table, Table)
+    (row,) = table.rows
+    assert [column.name for column in table.columns] == [
+        "ranks",
+        "efficiency",
+        "computing",
+        "waiting",
+        "transfer",
+    ]
+    assert [item.raw for item in row] == pytest.approx([4, 8 / 12, 1 / 12, 2 / 12, 1 / 12])
+    assert "the trace does not tell" in str(shown.head[0])
+
+
+def test_a_trace_says_who_waited_and_what_messages_took(tmp_path: Path) -> None:
+    even = loss.of(ring(tmp_path / "even.wtrace", ranks=4, run_ns=24_000_000))
+    assert even.computing_s + even.files_s + even.waiting_s + even.transfer_s == pytest.approx(4 * even.run_s)
+    assert even.waiting_s == pytest.approx(0, abs=0.01 * even.run_s)
+    assert even.transfer_s > 0
+    with pytest.raises(TraceError):
+        loss.of(ring(tmp_path / "cut.wtrace", cut=True))

@@ -21,6 +21,8 @@ Kind = Literal[
     "hpl launch",
     "study",
     "study trial",
+    "scaling",
+    "scaling launch",
     "rollout",
     "rollout step",
 ]

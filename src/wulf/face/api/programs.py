@@ -11,6 +11,7 @@ from wulf.base.records.traced import TraceSummary
 from wulf.base.store import Run, opened
 from wulf.base.tool import Progress
 from wulf.base.trace.summary import summary
+from wulf.compose import speeding_up
 from wulf.face.api.declared import function
 from wulf.face.api.measured import in_turn
 from wulf.face.logged import Logged, LoggedHpl
@@ -30,7 +31,6 @@ from wulf.tools.hpl.request import HplRequest
 from wulf.tools.hpl.store import HplRun
 from wulf.tools.predict import work as predicting
 from wulf.tools.predict.request import PredictRequest
-from wulf.tools.run import scaling as several
 from wulf.tools.run import work as running
 from wulf.tools.run.request import AgainstRequest, RunRequest, ScalingRequest
 from wulf.tools.trace import work as tracing
@@ -94,6 +94,6 @@ trace = function(TraceRequest, _trace)
 characterise = function(CharacteriseRequest, characters.characterise)
 hpl = function(HplRequest, _hpl)
 run_hpcc = function(HpccRequest, hpcc.measure)
-scaling = function(ScalingRequest, several.measure)
+scaling = function(ScalingRequest, speeding_up.measure)
 compare_blas = function(BlasRequest, blas.compare)
 worth = function(WorthRequest, valuing.value)

@@ -17,7 +17,7 @@ from wulf.tools.collectives.record import CollectiveTuning
 from wulf.tools.hpcc.record import HpccResult
 from wulf.tools.hpl.record import HplLaunch, HplManifest, HplResult
 from wulf.tools.measure.page import export
-from wulf.tools.run.record import Scaling
+from wulf.tools.run.record import Scaling, ScalingLaunch, ScalingManifest
 
 
 class Output(NamedTuple):
@@ -44,7 +44,11 @@ OUTPUTS: dict[str, Output] = {
     "mpi-parameters": Output("wulf tune parameters --json", list[records.MpiParameter]),
     "hpcc": Output("wulf bench hpcc --json", HpccResult),
     "hpl": Output("wulf bench hpl --json, wulf report --json (of a run of HPL), RUN/result.json", HplResult),
-    "scaling": Output("wulf program run --json (with several --ranks)", Scaling),
+    "scaling": Output(
+        "wulf program run --json (with several --ranks), wulf report --json (of such a run)", Scaling
+    ),
+    "scaling-manifest": Output("RUN/scaling.json", ScalingManifest),
+    "scaling-launch": Output("RUN/launches.jsonl (one object a line)", ScalingLaunch),
     "runs": Output("wulf runs list --json, wulf runs list --json", list[json_records.Entry]),
     "labels": Output("wulf runs tag --json, wulf runs note --json", json_records.RunLabels),
     "config": Output("wulf config --json", json_records.Configuration),

@@ -53,6 +53,13 @@ class Several:
             least=0,
         ),
     ] = 0
+    traces: Annotated[
+        bool,
+        Option(
+            "With several --ranks: record one launch more of each number, and say which part of the loss is computing, "
+            "waiting for other ranks, and transfer."
+        ),
+    ] = False
     json: Annotated[bool, Option("With several --ranks: print JSON (see docs/reference/json.md).")] = False
 
 
@@ -63,8 +70,8 @@ def command(request: RunRequest, other: Against, several: Several) -> None:
     if not isinstance(request.ranks, int):
         _scaled(request, other, several)
         return
-    if several.ranks_per_node or several.json:
-        raise UsageError("--ranks-per-node and --json need several --ranks, such as 1,2,4,8")
+    if several.ranks_per_node or several.json or several.traces:
+        raise UsageError("--ranks-per-node, --traces and --json need several --ranks, such as 1,2,4,8")
     if other.html is not None and other.against is None:
         raise UsageError("--html needs --against or several --ranks")
     if other.against is not None:
@@ -77,28 +84,32 @@ def command(request: RunRequest, other: Against, several: Several) -> None:
 
 def _scaled(request: RunRequest, other: Against, several: Several) -> None:
     """Launch with one number of ranks after the other, and show how the time goes with them."""
+    from wulf.compose import speeding_up
     from wulf.face.cli.progress import Display
     from wulf.face.cli.tool import Shown, show_record
     from wulf.tools.run import page, scaling
 
-    if other.against or request.batch or request.path or len(request.match) > 1:
-        raise UsageError("several --ranks exclude --against, --batch and --run, and allow one --match")
+    if other.against or request.batch or len(request.match) > 1:
+        raise UsageError("several --ranks exclude --against and --batch, and allow one --match")
     assert not isinstance(request.ranks, int)
     wanted = ScalingRequest(
         request.command,
         request.ranks,
         request.cluster,
+        request.path,
         nodes=request.nodes,
         directory=request.directory,
         ranks_per_node=several.ranks_per_node,
         mpi=request.mpi,
         match=next(iter(request.match), None),
         rounds=request.launches or ROUNDS,
+        traces=several.traces,
         budget_s=request.budget_s,
         seed=request.seed,
+        runs=request.runs,
     )
     with Display() as progress:
-        found = scaling.measure(wanted, progress)
+        found = speeding_up.measure(wanted, progress)
     show_record(found, page.build(found), Shown(html=other.html, json=several.json))
     code = scaling.exit_code(found)
     if code:

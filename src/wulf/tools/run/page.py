@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from wulf.base.text import printable
 from wulf.base.units import format_change
 from wulf.page.blocks import Notes, Page, Verdict, known
 from wulf.page.parts import Column, Item, Table
-from wulf.page.words import change_item, count, estimate_item
-from wulf.tools.run.record import Scaling, ScalingLaw, ScalingPoint
+from wulf.page.words import change_item, count, estimate_item, percent
+from wulf.tools.run.record import Scaling, ScalingLaw, ScalingLoss, ScalingPoint
 
 
 def build(found: Scaling) -> Page:
@@ -23,11 +24,13 @@ def build(found: Scaling) -> Page:
         head=known(
             Verdict("good" if found.forecasts or found.weak else "unknown", tuple(_said(found))),
             _points(found),
+            _losses(found) if found.losses else None,
             _laws(found.laws) if found.laws else None,
             _forecasts(found) if found.forecasts else None,
             Notes((_weak(),)) if found.weak else None,
         ),
         sections=(),
+        run=Path(found.run).name,
     )
 
 
@@ -52,6 +55,8 @@ def _said(found: Scaling) -> Iterator[str]:
     for point in found.points:
         for reason, times in point.failures.items():
             yield f"{count(point.ranks, 'rank')}: {count(times, 'launch', 'launches')} failed: {printable(reason, 200)}"
+    for ranks, reason in found.untraced.items():
+        yield f"{count(ranks, 'rank')}: the trace does not tell where the time went: {printable(reason, 200)}"
 
 
 def _points(found: Scaling) -> Table:
@@ -77,6 +82,49 @@ def _row(point: ScalingPoint) -> tuple[Item, ...]:
         estimate_item(point.speed_up) if point.speed_up is not None else Item("–"),
         estimate_item(point.efficiency) if point.efficiency is not None else Item("–"),
     )
+
+
+#: Parts of the time of all ranks, as they are called here.
+_PARTS = {
+    "computing": "computing_s",
+    "calls on files": "files_s",
+    "waiting": "waiting_s",
+    "transfer": "transfer_s",
+}
+
+
+def _losses(found: Scaling) -> Table:
+    """Return what each part takes of the time of all ranks beyond what it takes with the fewest."""
+    base, *others = sorted(found.losses, key=lambda one: one.ranks)
+    parts = {
+        name: key for name, key in _PARTS.items() if key != "files_s" or any(one.files_s for one in others)
+    }
+    rows = tuple(
+        (
+            Item(str(one.ranks), one.ranks),
+            Item(percent(1 - sum(losses.values())), 1 - sum(losses.values())),
+            *(Item(percent(value), value) for value in losses.values()),
+        )
+        for one in others
+        for losses in [{name: _lost(found, base, one, key) for name, key in parts.items()}]
+    )
+    columns = (
+        Column("ranks", numeric=True),
+        Column("efficiency", numeric=True),
+        *(Column(name, numeric=True) for name in parts),
+    )
+    note = (
+        f"Of one recorded launch each, against {count(base.ranks, 'rank')}: parts of the run time that are lost to "
+        "computing more, to waiting for other ranks even where messages take no time, and to messages. Less than "
+        "nothing is a gain."
+    )
+    return Table("Where the efficiency goes", columns, rows, note=note)
+
+
+def _lost(found: Scaling, base: ScalingLoss, one: ScalingLoss, part: str) -> float:
+    """Return the part of the run time of all ranks that a part takes more than with the fewest."""
+    more = one.ranks / base.ranks if found.weak else 1.0
+    return float(getattr(one, part) - more * getattr(base, part)) / (one.ranks * one.run_s)
 
 
 def _laws(laws: list[ScalingLaw]) -> Table:

@@ -5,6 +5,63 @@ from __future__ import annotations
 from typing import Literal
 
 from wulf.base.records.base import Estimate, Record
+from wulf.base.records.measured import RunHead
+
+
+class ScalingPlan(Record, frozen=True, kw_only=True):
+    """What is launched."""
+
+    command: str
+    #: Numbers of them, ascending.
+    ranks: list[int]
+    nodes: list[str]
+    #: Ranks of each node, where nodes are added with the ranks; 0 where all nodes have some.
+    per_node: int = 0
+    #: The work grows with the ranks.
+    weak: bool = False
+    #: Rounds of one launch of each number.
+    rounds: int
+    #: Time after which no round is begun [s].
+    budget_s: float
+    #: Of the random orders.
+    seed: int
+
+
+class ScalingLoss(Record, frozen=True, kw_only=True):
+    """Where the time of all ranks went in one launch with the tracer [s]; they add up to the ranks × its run time."""
+
+    ranks: int
+    run_s: float
+    #: Between calls of MPI.
+    computing_s: float
+    #: In calls on files.
+    files_s: float = 0.0
+    #: For other ranks, on a network on which messages take no time.
+    waiting_s: float
+    #: What messages took beyond that.
+    transfer_s: float
+
+
+class ScalingManifest(RunHead, frozen=True, kw_only=True):
+    """Head of a run of several numbers of ranks."""
+
+    plan: ScalingPlan
+    #: Of launches with the tracer.
+    losses: list[ScalingLoss] = []
+    #: Why there are none of a number of ranks.
+    untraced: dict[int, str] = {}
+
+
+class ScalingLaunch(Record, frozen=True, kw_only=True):
+    """A launch."""
+
+    ranks: int
+    #: From 0.
+    round: int
+    #: Null where it failed.
+    time_s: float | None
+    #: Why it failed.
+    reason: str = ""
 
 
 class ScalingPoint(Record, frozen=True, kw_only=True):
@@ -56,8 +113,14 @@ class Scaling(Record, frozen=True, kw_only=True):
     forecasts: list[ScalingForecast] = []
     #: Of which law they are.
     by: str = ""
+    #: Of launches with the tracer.
+    losses: list[ScalingLoss] = []
+    #: Number of ranks → why its trace tells nothing.
+    untraced: dict[int, str] = {}
     #: Rounds of one launch of each number.
     rounds: int
     #: Of the random orders.
     seed: int
     interrupted: bool = False
+    #: Directory of the run.
+    run: str = ""

@@ -157,6 +157,7 @@ class ScalingRequest:
     command: CommandField
     ranks: Annotated[Sequence[int], Option("Numbers of ranks.")]
     cluster: ClusterField = None
+    path: PathField = None
     _: KW_ONLY
     nodes: NodesField = None
     directory: DirectoryField = None
@@ -169,8 +170,15 @@ class ScalingRequest:
         Option("A time in its output instead of its run time: a regular expression with one group."),
     ] = None
     rounds: Annotated[int, Option("Launches of each number.", least=2)] = ROUNDS
+    traces: Annotated[
+        bool,
+        Option(
+            "Record one launch more of each number: which part of the loss is computing, waiting and transfer."
+        ),
+    ] = False
     budget_s: BudgetField = BUDGET_S
     seed: SeedField = None
+    runs: RunsField = RUNS
 
     def __post_init__(self) -> None:
         """Refuse what shows no course.

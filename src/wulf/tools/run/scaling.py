@@ -6,28 +6,41 @@ import math
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple, Protocol
 
 import msgspec
 
 from wulf.base.contracts import Transport
-from wulf.base.errors import EXIT_INTERRUPTED, ProbeError, TransportError, UsageError
+from wulf.base.errors import EXIT_INTERRUPTED, ProbeError, TransportError, UsageError, WulfError
 from wulf.base.nodeset import reasons_text
 from wulf.base.records import SCHEMA_VERSION, Estimate, NodeRecord
 from wulf.base.text import printable
 from wulf.base.tool import Progress
 from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.fleet import allocation, site
-from wulf.node.fleet.begin import new_seed
+from wulf.node.fleet.begin import head, new_seed, place_of
 from wulf.node.fleet.clusters import config_of
 from wulf.node.measuring.participants import spread
 from wulf.node.probe import command
 from wulf.stats.core import intervals, scaling
 from wulf.stats.core.paired import paired_shift
 from wulf.stats.estimate.cells import as_estimate
-from wulf.tools.run.record import Scaling, ScalingForecast, ScalingLaw, ScalingPoint
+from wulf.tools.run import loss
+from wulf.tools.run.record import (
+    Scaling,
+    ScalingForecast,
+    ScalingLaunch,
+    ScalingLaw,
+    ScalingLoss,
+    ScalingManifest,
+    ScalingPlan,
+    ScalingPoint,
+)
 from wulf.tools.run.request import ScalingRequest
+from wulf.tools.run.store import ScalingRun, ScalingWriter
 from wulf.tools.run.text import text_of
 
 CONFIDENCE = 0.95
@@ -37,18 +50,32 @@ GIVE_UP = 2
 RANKS = "{ranks}"
 
 
-class Launch(NamedTuple):
-    """A launch that ended well."""
+class Tracer(Protocol):
+    """What records programs: a tool of its own."""
 
-    ranks: int
-    round: int
-    time_s: float
+    def __call__(self, command: str, ranks: int, nodes: Sequence[str], path: Path) -> None:
+        """Launch a program once with the tracer; write its trace. Raises WulfError where that failed."""
 
 
-def measure(request: ScalingRequest, progress: Progress) -> Scaling:
+class Place(NamedTuple):
+    """Where a program is launched."""
+
+    config: ClusterConfig
+    transport: Transport
+    records: Sequence[NodeRecord]
+
+    @property
+    def nodes(self) -> list[str]:
+        """Their names."""
+        return [record.node for record in self.records]
+
+
+def measure(
+    request: ScalingRequest, progress: Progress, tracer: Callable[[ClusterConfig], Tracer]
+) -> Scaling:
     """Launch a program with every number of ranks, round after round, and say how its time goes with them.
 
-    After Ctrl-C the rounds so far are used.
+    After Ctrl-C the rounds so far are used. All is kept as a run.
 
     Raises
     ------
@@ -57,44 +84,85 @@ def measure(request: ScalingRequest, progress: Progress) -> Scaling:
     TransportError
         A node does not answer.
     """
+    path = place_of(request.path, request.runs)
     config = config_of(request.cluster)
     nodes = config.select(request.nodes)
     with site.connect(config, nodes, progress) as (transport, records):
         down = {record.node: record.error or "does not answer" for record in records if not record.reachable}
         if down:
             raise TransportError(f"every node must take part: {reasons_text(down)}")
-        seed = new_seed(request.seed)
-        rounds = _Rounds(
-            request, seed, transport, nodes, _commands(request, config, transport, records, progress)
-        )
-        interrupted = rounds.make(progress)
+        commands = _commands(request, Place(config, transport, records), progress)
+        plan = _plan(request, nodes)
+        with ScalingWriter.create(
+            path, ScalingManifest(**head(path.name, config, [], {}), plan=plan)
+        ) as writer:
+            progress.note(f"run: {path}")
+            rounds = _Rounds(request, plan, transport, commands, writer)
+            try:
+                interrupted = rounds.make(progress)
+                if request.traces and not interrupted:
+                    _trace(request, writer, tracer(config), progress)
+            except BaseException as error:
+                ended = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+                writer.update(status=ended, message=str(error) or None)
+                raise
+            whole = _whole_rounds(plan, rounds.launches) >= plan.rounds
+            writer.update(status="interrupted" if interrupted else "complete" if whole else "budget")
+    return shown(ScalingRun(path=path, manifest=writer.manifest, launches=rounds.launches))
+
+
+def shown(run: ScalingRun) -> Scaling:
+    """Return what a stored run has found."""
     return conclude(
-        text_of(request.command),
-        nodes,
-        rounds.launches,
-        rounds.failures,
-        rounds.count,
-        seed,
-        per_node=request.ranks_per_node,
-        interrupted=interrupted,
+        run.manifest.plan,
+        run.launches,
+        run.manifest.losses,
+        run.manifest.untraced,
+        interrupted=run.manifest.status == "interrupted",
+        run=str(run.path),
     )
 
 
-def _commands(
-    request: ScalingRequest,
-    config: ClusterConfig,
-    transport: Transport,
-    records: Sequence[NodeRecord],
-    progress: Progress,
-) -> dict[int, str]:
+def _plan(request: ScalingRequest, nodes: Sequence[str]) -> ScalingPlan:
+    text = text_of(request.command)
+    return ScalingPlan(
+        command=text,
+        ranks=sorted(set(request.ranks)),
+        nodes=list(nodes),
+        per_node=request.ranks_per_node,
+        weak=RANKS in text,
+        rounds=request.rounds,
+        budget_s=request.budget_s,
+        seed=new_seed(request.seed),
+    )
+
+
+def _trace(request: ScalingRequest, writer: ScalingWriter, tracer: Tracer, progress: Progress) -> None:
+    """Launch each number of ranks once more with the tracer, and keep where the time of the ranks went."""
+    plan = writer.manifest.plan
+    losses: list[ScalingLoss] = []
+    untraced: dict[int, str] = {}
+    for ranks in plan.ranks:
+        progress(f"one launch of {ranks} ranks, recorded")
+        path = writer.path / f"ranks-{ranks}.wtrace"
+        own = plan.command.replace(RANKS, str(ranks))
+        try:
+            tracer(own, ranks, _used(plan.nodes, ranks, request.ranks_per_node), path)
+            losses.append(loss.of(path))
+        except WulfError as failure:
+            untraced[ranks] = printable(str(failure), 300)
+        writer.update(losses=list(losses), untraced=dict(untraced))
+
+
+def _commands(request: ScalingRequest, where: Place, progress: Progress) -> dict[int, str]:
     """Return for a shell on the first node how each number of ranks is started."""
-    nodes = [record.node for record in records]
+    config, transport, records = where
     text = text_of(request.command)
     mpi = request.mpi or config.mpi.compiler
     found = {}
     for ranks in sorted(set(request.ranks)):
         own = text.replace(RANKS, str(ranks))
-        place = spread(_used(nodes, ranks, request.ranks_per_node), ranks)
+        place = spread(_used(where.nodes, ranks, request.ranks_per_node), ranks)
         whole = site.mpi_command(config, transport, records, mpi, place, own, progress)
         found[ranks] = command.placed(whole, config.transport, request.directory or "")
     return found
@@ -118,112 +186,124 @@ class _Rounds:
     def __init__(
         self,
         request: ScalingRequest,
-        seed: int,
+        plan: ScalingPlan,
         transport: Transport,
-        nodes: Sequence[str],
         commands: Mapping[int, str],
+        writer: ScalingWriter,
     ) -> None:
-        self.launches: list[Launch] = []
-        self.failures: dict[int, Counter[str]] = {ranks: Counter() for ranks in commands}
-        self.count = 0
-        self._request, self._transport, self._node, self._commands = request, transport, nodes[0], commands
-        self._order = random.Random(seed)  # noqa: S311 - reproducible, not secret
+        self.launches: list[ScalingLaunch] = []
+        self._request, self._transport, self._node = request, transport, plan.nodes[0]
+        self._commands, self._writer = commands, writer
+        self._count = 0
+        self._order = random.Random(plan.seed)  # noqa: S311 - reproducible, not secret
 
     def make(self, progress: Progress) -> bool:
         """Make all rounds, or those that the budget allows; return whether Ctrl-C ended them."""
         budget_s = allocation.capped(self._request.budget_s, progress)
         begin = time.monotonic()
         wanted = self._request.rounds
-        while self.count < wanted:
+        while self._count < wanted:
             passed_s = time.monotonic() - begin
-            if self.count and passed_s >= budget_s:
+            if self._count and passed_s >= budget_s:
                 break
-            left = f", about {passed_s / self.count * (wanted - self.count):.0f} s left" if self.count else ""
+            left = (
+                f", about {passed_s / self._count * (wanted - self._count):.0f} s left" if self._count else ""
+            )
             try:
                 for ranks in self._order.sample(list(self._commands), len(self._commands)):
-                    progress(f"round {self.count + 1} of {wanted}: {ranks} ranks{left}")
-                    self._launch(ranks)
+                    progress(f"round {self._count + 1} of {wanted}: {ranks} ranks{left}")
+                    self._take(self._launch(ranks))
             except KeyboardInterrupt:
-                if not self.count:
+                if not self._count:
                     raise
                 return True
-            self.count += 1
+            self._count += 1
             self._require_any()
         return False
 
-    def _launch(self, ranks: int) -> None:
+    def _launch(self, ranks: int) -> ScalingLaunch:
         try:
             ran = command.run(self._transport, self._node, self._commands[ranks], {})
             time_s = command.run_time_s(ran)
             if self._request.match is not None:
                 time_s = command.number(self._request.match, ran)
-            if not time_s > 0:
+            if not 0 < time_s < math.inf:
                 raise ProbeError(f"it printed a time of {time_s:g}")
         except ProbeError as failure:
-            self.failures[ranks][printable(str(failure), 300)] += 1
-        else:
-            self.launches.append(Launch(ranks, self.count, time_s))
+            reason = printable(str(failure), 300)
+            return ScalingLaunch(ranks=ranks, round=self._count, time_s=None, reason=reason)
+        return ScalingLaunch(ranks=ranks, round=self._count, time_s=time_s)
+
+    def _take(self, launch: ScalingLaunch) -> None:
+        self._writer.append(launch)
+        self.launches.append(launch)
 
     def _require_any(self) -> None:
-        if self.count >= GIVE_UP and not self.launches:
-            reasons = list(dict.fromkeys(reason for counts in self.failures.values() for reason in counts))
+        if self._count >= GIVE_UP and all(one.time_s is None for one in self.launches):
+            reasons = list(dict.fromkeys(one.reason for one in self.launches))
             raise UsageError(f"no launch has ended well: {printable('; '.join(reasons), 400)}")
 
 
 def conclude(
-    text: str,
-    nodes: Sequence[str],
-    launches: Sequence[Launch],
-    failures: Mapping[int, Mapping[str, int]],
-    rounds: int,
-    seed: int,
+    plan: ScalingPlan,
+    launches: Sequence[ScalingLaunch],
+    losses: Sequence[ScalingLoss] = (),
+    untraced: Mapping[int, str] = MappingProxyType({}),
     *,
-    per_node: int = 0,
     interrupted: bool = False,
+    run: str = "",
 ) -> Scaling:
     """Return what follows from launches."""
-    weak = RANKS in text
-    laws, forecasts, by = ([], [], "") if weak else _laws(launches, per_node or 1)
+    good = [Launch(one.ranks, one.round, one.time_s) for one in launches if one.time_s is not None]
+    laws, forecasts, by = ([], [], "") if plan.weak else _laws(good, plan.per_node or 1)
     return Scaling(
         schema_version=SCHEMA_VERSION,
-        command=text,
-        nodes=list(nodes),
-        per_node=per_node,
-        weak=weak,
-        points=[
-            _point(ranks, _used(nodes, ranks, per_node)[:ranks], launches, failures, weak=weak)
-            for ranks in sorted(failures)
-        ],
+        command=plan.command,
+        nodes=plan.nodes,
+        per_node=plan.per_node,
+        weak=plan.weak,
+        points=[_point(ranks, plan, good, launches) for ranks in plan.ranks],
         laws=laws,
         forecasts=forecasts,
         by=by,
-        rounds=rounds,
-        seed=seed,
+        losses=list(losses),
+        untraced=dict(untraced),
+        rounds=_whole_rounds(plan, launches),
+        seed=plan.seed,
         interrupted=interrupted,
+        run=run,
     )
 
 
+def _whole_rounds(plan: ScalingPlan, launches: Sequence[ScalingLaunch]) -> int:
+    counts = Counter(one.round for one in launches)
+    return sum(count == len(plan.ranks) for count in counts.values())
+
+
+class Launch(NamedTuple):
+    """A launch that ended well."""
+
+    ranks: int
+    round: int
+    time_s: float
+
+
 def _point(
-    ranks: int,
-    nodes: Sequence[str],
-    launches: Sequence[Launch],
-    failures: Mapping[int, Mapping[str, int]],
-    *,
-    weak: bool,
+    ranks: int, plan: ScalingPlan, good: Sequence[Launch], launches: Sequence[ScalingLaunch]
 ) -> ScalingPoint:
-    own = {one.round: one.time_s for one in launches if one.ranks == ranks}
-    fewest = min((one.ranks for one in launches), default=ranks)
-    base = {one.round: one.time_s for one in launches if one.ranks == fewest}
+    own = {one.round: one.time_s for one in good if one.ranks == ranks}
+    fewest = min((one.ranks for one in good), default=ranks)
+    base = {one.round: one.time_s for one in good if one.ranks == fewest}
     times = ranks / fewest
     ratios = _logs(base, own) if ranks != fewest else []
     gain = as_estimate(paired_shift(ratios, CONFIDENCE).ratio, "ratio") if ratios else None
     return ScalingPoint(
         ranks=ranks,
-        nodes=len(nodes),
+        nodes=len(_used(plan.nodes, ranks, plan.per_node)[:ranks]),
         time=as_estimate(intervals.median(list(own.values()), CONFIDENCE), "s") if own else None,
-        speed_up=gain if gain is None or not weak else _times(gain, times),
-        efficiency=None if gain is None else gain if weak else _times(gain, 1 / times),
-        failures=dict(failures.get(ranks, {})),
+        speed_up=gain if gain is None or not plan.weak else _times(gain, times),
+        efficiency=None if gain is None else gain if plan.weak else _times(gain, 1 / times),
+        failures=dict(Counter(one.reason for one in launches if one.ranks == ranks and one.time_s is None)),
     )
 
 
