@@ -1,4 +1,4 @@
-"""Traces of applications that many run: LAMMPS, HPC Challenge."""
+"""Traces of applications that many run (LAMMPS, HPC Challenge), and of kernels and the search that come with wulf."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.native import programs
 from tests.native.tracing import Tracer, tracer_of
 from wulf.base.trace.layout import State
 from wulf.base.trace.reader import Trace, read
 from wulf.base.trace.summary import summary
 from wulf.base.trace.writer import pack
+from wulf.node.programs.shipped import SHIPPED
 from wulf.tools.hpcc import program as hpcc
+from wulf.tools.run import loss
 
 pytestmark = [pytest.mark.mpi, pytest.mark.thorough]
 
@@ -42,7 +45,7 @@ def tracer() -> Tracer:
 
 
 def traced(tracer: Tracer, directory: Path, name: str, *words: str) -> tuple[Trace, str]:
-    program = shutil.which(name)
+    program = programs.program(SHIPPED[name].program, "openmpi") if name in SHIPPED else shutil.which(name)
     if program is None:
         pytest.skip(f"{name} is not installed")
     streams = directory / "streams"
@@ -73,3 +76,26 @@ def test_hpc_challenge(tracer: Tracer, tmp_path: Path) -> None:
     assert "Success=1" in (tmp_path / "hpccoutf.txt").read_text()
     calls = {one.call: one.count for one in summary(trace).calls}
     assert {"send", "recv", "bcast", "allreduce", "alltoall", "sendrecv"} <= set(calls)
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "calls"),
+    [
+        ("ep", ("--class", "S"), {"allreduce"}),
+        ("is", ("--class", "S"), {"allreduce", "alltoallv"}),
+        ("cg", ("--class", "S"), {"allreduce"}),
+        ("search", ("--sequences", "40", "--count", "2"), {"send", "recv"}),
+    ],
+)
+def test_kernels_and_the_search(
+    tracer: Tracer, tmp_path: Path, name: str, words: tuple[str, ...], calls: set[str]
+) -> None:
+    trace, printed = traced(tracer, tmp_path, name, *words)
+    assert "result right" in printed
+    assert not trace.unsound
+    assert calls <= {one.call for one in summary(trace).calls}
+    # It can be replayed, and the parts of its time are its time.
+    split = loss.of(trace.path)
+    parts = (split.computing_s, split.files_s, split.waiting_s, split.transfer_s)
+    assert sum(parts) == pytest.approx(2 * split.run_s)
+    assert min(parts) >= -0.01 * split.run_s
