@@ -1,15 +1,16 @@
-"""Traces of applications that many run (LAMMPS, HPC Challenge), and of kernels and the search that come with wulf."""
+"""Traces of applications that many run (LAMMPS, HPC Challenge), and of programs that come with wulf."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.native import programs
 from tests.native.tracing import Tracer, tracer_of
-from wulf.base.trace.layout import State
+from wulf.base.trace.layout import Kind, State
 from wulf.base.trace.reader import Trace, read
 from wulf.base.trace.summary import summary
 from wulf.base.trace.writer import pack
@@ -19,6 +20,8 @@ from wulf.tools.run import loss
 
 pytestmark = [pytest.mark.mpi, pytest.mark.thorough]
 
+#: Of pieces of a broadcast along cables (native/probe/ops/mpi/bcast_chain.c).
+TAG_PIECE = 200
 #: A crystal that melts.
 MELT = """\
 units lj
@@ -99,3 +102,31 @@ def test_kernels_and_the_search(
     parts = (split.computing_s, split.files_s, split.waiting_s, split.transfer_s)
     assert sum(parts) == pytest.approx(2 * split.run_s)
     assert min(parts) >= -0.01 * split.run_s
+
+
+@pytest.mark.parametrize(
+    ("operation", "ranks", "is_cable"),
+    [
+        ("mpi_bcast_chain", 5, lambda one, other, _: other - one == 1),
+        ("mpi_bcast_ring", 5, lambda one, other, ranks: (other - one) % ranks in (1, ranks - 1)),
+        ("mpi_bcast_tree", 8, lambda one, other, _: (one ^ other).bit_count() == 1),
+        ("mpi_bcast_tree", 6, lambda one, other, _: (one ^ other).bit_count() == 1),
+    ],
+)
+def test_broadcasts_along_cables_send_over_cables_alone(
+    tracer: Tracer, tmp_path: Path, operation: str, ranks: int, is_cable: Callable[[int, int, int], bool]
+) -> None:
+    streams = tmp_path / "streams"
+    streams.mkdir()
+    words = ("--op", operation, "--sizes", "40000", "--sweeps", "1", "--visit-us", "1")
+    done = tracer.run(streams, programs.program("wulf-probe-mpi", "openmpi"), *words, ranks=ranks)
+    assert done.returncode == 0, done.stdout + done.stderr
+    pack(tmp_path / "a.wtrace", {"command": operation}, streams)
+    sent: set[tuple[int, int]] = set()
+    for stream in read(tmp_path / "a.wtrace").streams:
+        records = stream.slots[stream.starts()]
+        pieces = records[(records["kind"] == Kind.ISEND) & (records["tag"] == TAG_PIECE)]
+        sent |= {(stream.rank, int(peer)) for peer in pieces["peer"]}
+    # Everybody but the first has it from one neighbour.
+    assert sorted(other for _, other in sent) == list(range(1, ranks))
+    assert all(is_cable(one, other, ranks) for one, other in sent)
