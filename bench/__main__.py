@@ -18,6 +18,7 @@ NAMES = (
     "probe-mpi",
     "probe-tcp",
     "spread",
+    "contamination",
     "time-to-ladder",
     "coverage",
     "compare-power",

@@ -74,6 +74,7 @@ def measure(runs: Path, name: str) -> None:
         "-m",
         "wulf.face.cli.main",
         "measure",
+        "--run",
         name,
         "--cluster",
         "lab",

@@ -13,7 +13,8 @@ enum command_kind {
     COMMAND_END = 2,
     COMMAND_WAIT = 3,      /* until the next one */
     COMMAND_REFERENCE = 4, /* a visit of the reference, of `size` microseconds */
-    COMMAND_ALTERNATE = 5  /* have this node's guard make the setting whose letter is `number` */
+    COMMAND_ALTERNATE = 5, /* have this node's guard make the setting whose letter is `number` */
+    COMMAND_SCHEDULED = 6  /* how was this rank scheduled since its first command? */
 };
 
 struct command {

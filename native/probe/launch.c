@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/clock.h"
@@ -44,8 +45,8 @@ static int use_line(struct record *record, const struct company *company, use_fu
 }
 
 static int use_all(const char *name, const struct plan *plan, const struct cell *cells,
-                   const struct references *references, const struct company *company, use_function use,
-                   struct failure *failure) {
+                   const struct references *references, const struct scheduling *scheduling,
+                   const struct company *company, use_function use, struct failure *failure) {
     static const char *const ARMS[] = {"a", "b"};
     struct scope scope = {.ranks = company == NULL ? NULL : company->ranks};
     for (size_t arm = 0; arm < plan_arms(plan); arm++) {
@@ -63,7 +64,10 @@ static int use_all(const char *name, const struct plan *plan, const struct cell 
         if (use_line(&record, company, use, failure) != 0)
             return -1;
     }
-    return 0;
+    struct record record = {0};
+    scope.arm = NULL;
+    record_scheduling(&record, scheduling, scope);
+    return use_line(&record, company, use, failure);
 }
 
 /* Measure all cells, then use their lines; `last_line_ns` is NULL for one that says nothing meanwhile. */
@@ -87,20 +91,23 @@ static int measure(const struct arguments *arguments, struct clock_info clock, c
         .together = company == NULL ? NULL : company->together,
         .company = company == NULL ? NULL : company->context,
     };
+    const size_t ranks = channel == NULL ? 1 : channel->peers + 1;
     struct references references[2] = {0};
-    struct cell *cells = cells_new(&plan, channel == NULL ? 1 : channel->peers + 1);
-    int status = 0;
+    struct scheduling scheduling = {.ranks = ranks, .of = calloc(ranks, sizeof *scheduling.of)};
+    struct cell *cells = cells_new(&plan, ranks);
+    int status = scheduling.of == NULL ? -1 : 0;
     for (size_t arm = 0; status == 0 && arm < plan_arms(&plan); arm++)
         status = references_new(&references[arm], &plan, channel);
     if (cells == NULL || status != 0)
         status = failure_set(failure, "system", "", "no memory for %zu sizes", plan.count);
     if (status == 0)
-        status = sweep_run(&plan, channel, cells, references,
+        status = sweep_run(&plan, channel, cells, references, &scheduling,
                            last_line_ns == NULL ? say_nothing : show_progress, last_line_ns, failure);
     if (status == 0)
-        status = use_all(arguments->label, &plan, cells, references, company, use, failure);
+        status = use_all(arguments->label, &plan, cells, references, &scheduling, company, use, failure);
     for (size_t arm = 0; arm < plan_arms(&plan); arm++)
         references_free(&references[arm]);
+    free(scheduling.of);
     cells_free(cells, plan.count * plan_arms(&plan));
     return status;
 }

@@ -146,3 +146,27 @@ void record_references(struct record *record, const struct references *reference
     record_wholes(record, "at_us", references->at_us, references->count);
     record_close(record, '}');
 }
+
+static void add_scheduled(struct record *record, const char *key, uint64_t value) {
+    if (value == SCHEDULED_UNKNOWN)
+        return;
+    record_pair_unsigned(record, key, value);
+}
+
+void record_scheduling(struct record *record, const struct scheduling *scheduling, struct scope scope) {
+    record_begin(record, "scheduled");
+    add_scope(record, scope);
+    record_key(record, "of");
+    record_open(record, '[');
+    for (size_t rank = 0; rank < scheduling->ranks; rank++) {
+        const struct scheduled *of = &scheduling->of[rank];
+        record_open(record, '{');
+        record_pair_unsigned(record, "lasted_ns", of->at_ns);
+        add_scheduled(record, "ran_ns", of->ran_ns);
+        add_scheduled(record, "waited_ns", of->waited_ns);
+        add_scheduled(record, "displaced", of->displaced);
+        record_close(record, '}');
+    }
+    record_close(record, ']');
+    record_close(record, '}');
+}

@@ -18,6 +18,8 @@ struct scope {
 /* The line of a cell, not written yet. */
 void record_cell(struct record *record, const char *name, const struct operation *operation,
                  const struct cell *cell, struct scope scope);
+/* The line of how ranks were scheduled. */
+void record_scheduling(struct record *record, const struct scheduling *scheduling, struct scope scope);
 /* The line of the references. */
 void record_references(struct record *record, const struct references *references, struct scope scope);
 

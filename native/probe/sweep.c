@@ -13,7 +13,7 @@
 #include "probe/order.h"
 #include "probe/reference.h"
 
-enum { ANSWER_BYTES = 8 };
+enum { ANSWER_BYTES = 8, SCHEDULED_WORDS = 4, SCHEDULED_BYTES = SCHEDULED_WORDS * 8 };
 /* A median of the reference is sent as a whole number of these. */
 static const double ANSWERS_PER_NS = 1000;
 
@@ -30,11 +30,13 @@ struct run {
     uint64_t *times_ns;
     size_t *order;
     double *exits_ns;       /* of every rank in one visit */
-    unsigned char *answers; /* of all peers, at most ANSWER_BYTES of each */
+    unsigned char *answers; /* of all peers, at most SCHEDULED_BYTES of each */
     struct reference *reference;
     struct references *references; /* of each setting */
-    size_t arm;                    /* the setting: 0, or 1 for the second */
-    bool settled;                  /* whether times count */
+    struct scheduling *scheduling;
+    struct scheduled begin;
+    size_t arm;   /* the setting: 0, or 1 for the second */
+    bool settled; /* whether times count */
     uint64_t visit_number, begin_ns, moved_bytes;
     progress_function progress;
     void *context;
@@ -342,6 +344,37 @@ static int sweep(struct run *run, struct cell *cells, uint64_t number) {
     return 0;
 }
 
+/* How this rank was scheduled, and what the others say of themselves. */
+static int ask_for_scheduling(const struct run *run) {
+    const struct channel *channel = run->channel;
+    unsigned char bytes[COMMAND_BYTES];
+    const struct command command = {.kind = COMMAND_SCHEDULED};
+    struct scheduled *of = run->scheduling->of;
+    *of++ = scheduled_since(&run->begin);
+    if (channel == NULL)
+        return 0;
+    command_encode(&command, bytes);
+    if (channel->send(channel->link, bytes, sizeof bytes, run->failure) != 0 ||
+        channel->receive(channel->link, run->answers, SCHEDULED_BYTES, run->failure) != 0)
+        return -1;
+    for (size_t i = 0; i < channel->peers; i++) {
+        const unsigned char *answer = run->answers + i * SCHEDULED_BYTES;
+        *of++ = (struct scheduled){get_u64(answer), get_u64(answer + 8), get_u64(answer + 16),
+                                   get_u64(answer + 24)};
+    }
+    return 0;
+}
+
+static int answer_scheduling(const struct scheduled *begin, const struct channel *channel,
+                             struct failure *failure) {
+    const struct scheduled since = scheduled_since(begin);
+    const uint64_t words[SCHEDULED_WORDS] = {since.at_ns, since.ran_ns, since.waited_ns, since.displaced};
+    unsigned char answer[SCHEDULED_BYTES];
+    for (size_t i = 0; i < SCHEDULED_WORDS; i++)
+        put_u64(answer + i * 8, words[i]);
+    return channel->send(channel->link, answer, sizeof answer, failure);
+}
+
 static int finish(const struct run *run, const struct cell *cells) {
     const struct plan *plan = run->plan;
     const char *peer = run->channel == NULL ? "nobody" : run->channel->peer;
@@ -349,6 +382,8 @@ static int finish(const struct run *run, const struct cell *cells) {
         if (cells[i].iterations == 0)
             return failure_set(run->failure, "size", peer,
                                "%s answered no message of %zu B: leave this size out", peer, cells[i].size);
+    if (ask_for_scheduling(run) != 0)
+        return -1;
     if (run->channel == NULL)
         return 0;
     unsigned char bytes[COMMAND_BYTES];
@@ -365,8 +400,8 @@ static int run_sweeps(struct run *run, struct cell *cells) {
 }
 
 int sweep_run(const struct plan *plan, const struct channel *channel, struct cell *cells,
-              struct references *references, progress_function progress, void *context,
-              struct failure *failure) {
+              struct references *references, struct scheduling *scheduling, progress_function progress,
+              void *context, struct failure *failure) {
     const size_t time_bytes = VISIT_MAX_ITERATIONS * sizeof(uint64_t);
     const size_t ranks = channel == NULL ? 1 : channel->peers + 1;
     struct run run = {
@@ -375,8 +410,10 @@ int sweep_run(const struct plan *plan, const struct channel *channel, struct cel
         .times_ns = malloc(time_bytes),
         .order = calloc(plan->count, sizeof(size_t)),
         .exits_ns = calloc(ranks, sizeof(double)),
-        .answers = malloc((channel == NULL ? 1 : channel->peers) * ANSWER_BYTES),
+        .answers = malloc((channel == NULL ? 1 : channel->peers) * SCHEDULED_BYTES),
         .references = references,
+        .scheduling = scheduling,
+        .begin = scheduled_now(),
         .begin_ns = clock_now_ns(),
         .progress = progress,
         .context = context,
@@ -449,6 +486,7 @@ static int answer_alternation(const struct command *command, const char *place, 
 
 int sweep_respond(const struct responder *responder, const struct channel *channel, struct failure *failure) {
     const struct operation *operation = responder->operation;
+    struct scheduled begin = {0}; /* with the first command: until then this side waits for the other one */
     struct reference *reference = NULL;
     struct buffers buffers;
     if (buffers_new(&buffers, room_bytes(operation, responder->ranks, responder->max_size)) != 0)
@@ -463,6 +501,8 @@ int sweep_respond(const struct responder *responder, const struct channel *chann
         if (status != 0)
             break;
         watchdog_beat();
+        if (begin.at_ns == 0)
+            begin = scheduled_now();
         command_decode(&command, bytes);
         if (command.kind == COMMAND_END)
             break;
@@ -474,6 +514,10 @@ int sweep_respond(const struct responder *responder, const struct channel *chann
         }
         if (command.kind == COMMAND_ALTERNATE) {
             status = answer_alternation(&command, responder->alternate, channel, failure);
+            continue;
+        }
+        if (command.kind == COMMAND_SCHEDULED) {
+            status = answer_scheduling(&begin, channel, failure);
             continue;
         }
         status = accept_visit(&command, responder, channel, &visit, failure);

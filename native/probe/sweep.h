@@ -10,6 +10,7 @@
 #include "core/clock.h"
 #include "core/failure.h"
 #include "core/histogram.h"
+#include "core/scheduled.h"
 #include "probe/command.h"
 #include "probe/operation.h"
 
@@ -66,6 +67,12 @@ struct references {
     uint64_t *at_us;    /* when each of them ended, since the sweeps began */
 };
 
+/* How every rank was scheduled during the sweeps, the measuring one first. */
+struct scheduling {
+    size_t ranks;
+    struct scheduled *of;
+};
+
 /* How far it is; sweep 0 is the warm-up. */
 struct progress {
     uint64_t sweep, sweeps, visits_done, visits;
@@ -84,10 +91,10 @@ int references_new(struct references *references, const struct plan *plan, const
 void references_free(struct references *references);
 
 /* Measure. `channel` reaches the responder; NULL when the operation has none. There are `references` for each
- * setting. 0, or -1 with `failure`. */
+ * setting, and room for all ranks in `scheduling`. 0, or -1 with `failure`. */
 int sweep_run(const struct plan *plan, const struct channel *channel, struct cell *cells,
-              struct references *references, progress_function progress, void *context,
-              struct failure *failure);
+              struct references *references, struct scheduling *scheduling, progress_function progress,
+              void *context, struct failure *failure);
 
 /* What a rank that does not measure needs to answer. */
 struct responder {

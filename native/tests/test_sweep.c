@@ -39,10 +39,13 @@ static struct cell *run(const struct plan *plan) {
     struct cell *cells = cells_new(plan, 2);
     EXPECT(cells != NULL);
     struct references references;
+    struct scheduled scheduled;
+    struct scheduling scheduling = {.ranks = 1, .of = &scheduled};
     EXPECT(references_new(&references, plan, NULL) == 0);
-    EXPECT(sweep_run(plan, NULL, cells, &references, ignore, NULL, &failure) == 0);
+    EXPECT(sweep_run(plan, NULL, cells, &references, &scheduling, ignore, NULL, &failure) == 0);
     EXPECT_TEXT(failure.message, "");
     EXPECT(references.count == 0);
+    EXPECT(scheduled.at_ns > 0);
     references_free(&references);
     return cells;
 }
@@ -85,10 +88,12 @@ static void two_settings_have_their_own_cells(void) {
                               .clock = {.resolution_ns = 1, .cost_ns = 25}};
     struct failure failure = {0};
     struct references references[2];
+    struct scheduled scheduled;
+    struct scheduling scheduling = {.ranks = 1, .of = &scheduled};
     struct cell *cells = cells_new(&plan, 2);
     for (size_t arm = 0; arm < 2; arm++)
         EXPECT(references_new(&references[arm], &plan, NULL) == 0);
-    EXPECT(sweep_run(&plan, NULL, cells, references, ignore, NULL, &failure) == 0);
+    EXPECT(sweep_run(&plan, NULL, cells, references, &scheduling, ignore, NULL, &failure) == 0);
     for (size_t i = 0; i < 4; i++) {
         EXPECT(cells[i].size == sizes[i % 2]);
         EXPECT(cells[i].median_count == (i < 2 ? 3 : 6)); /* what settles is left out */
@@ -147,8 +152,10 @@ static size_t references_beside(size_t count) {
     struct failure failure = {0};
     struct cell *cells = cells_new(&plan, 2);
     struct references references;
+    struct scheduled scheduled;
+    struct scheduling scheduling = {.ranks = 1, .of = &scheduled};
     EXPECT(references_new(&references, &plan, NULL) == 0);
-    EXPECT(sweep_run(&plan, NULL, cells, &references, ignore, NULL, &failure) == 0);
+    EXPECT(sweep_run(&plan, NULL, cells, &references, &scheduling, ignore, NULL, &failure) == 0);
     EXPECT(references.ranks == 1);
     for (size_t i = 0; i < references.count; i++) {
         EXPECT(references.medians_ns[i] > 0);
@@ -172,7 +179,7 @@ static void references_are_among_the_visits(void) {
 struct script {
     const struct command *commands;
     size_t place, answers;
-    uint64_t last; /* answer, if it was a time */
+    uint64_t last; /* answer, or its first number, if it was a time */
 };
 
 static int hear(void *link, unsigned char *bytes, size_t length, struct failure *failure) {
@@ -186,7 +193,7 @@ static int hear(void *link, unsigned char *bytes, size_t length, struct failure 
 static int answer(void *link, const unsigned char *bytes, size_t length, struct failure *failure) {
     struct script *script = link;
     (void)failure;
-    script->last = length == 8 ? get_u64(bytes) : 0;
+    script->last = length >= 8 ? get_u64(bytes) : 0;
     script->answers++;
     return 0;
 }
@@ -246,6 +253,19 @@ static void responder_tells_its_reference(void) {
     EXPECT(script.answers == 1 && script.last > 1000); /* four system calls take longer than 1 ns */
 }
 
+static void responder_tells_how_it_was_scheduled(void) {
+    const struct command commands[] = {{.kind = COMMAND_SCHEDULED}, {.kind = COMMAND_END}};
+    static const struct operation operation = {
+        .name = "x", .min_size = 8, .max_size = 4096, .respond = respond};
+    struct script script = {.commands = commands};
+    const struct channel channel = {
+        .link = &script, .peer = "node02", .peers = 1, .send = answer, .receive = hear};
+    const struct responder responder = {.operation = &operation, .ranks = 2, .max_size = 4096};
+    struct failure failure = {0};
+    EXPECT(sweep_respond(&responder, &channel, &failure) == 0);
+    EXPECT(script.answers == 1 && script.last > 0); /* time has passed */
+}
+
 int main(void) {
     records_every_value();
     two_settings_have_their_own_cells();
@@ -254,5 +274,6 @@ int main(void) {
     references_are_among_the_visits();
     responder_refuses_what_cannot_be();
     responder_tells_its_reference();
+    responder_tells_how_it_was_scheduled();
     return EXPECT_STATUS();
 }

@@ -50,6 +50,7 @@ KEYS = {
     },
     "trace": {"type", "protocol", "from_port", "to_port", "hops", "reached"},
     "reference": {"type", "medians_ns", "at_us"},
+    "scheduled": {"type", "of"},
     "error": {"type", "code", "peer", "message"},
     "end": {"type", "elapsed_s"},
 }
@@ -73,7 +74,7 @@ def lines_of(output: bytes) -> list[Line]:
         about = {"ranks", "arm"}
         said_keys = set(line) - about - (SOMETIMES if kind in ("hello", "cell") else set())
         assert said_keys in (KEYS[kind], KEYS[kind] | OF_COLLECTIVES if kind == "cell" else None), raw
-        assert not about & set(line) or kind in ("cell", "reference"), raw
+        assert not about & set(line) or kind in ("cell", "reference", "scheduled"), raw
         said = parse.message(raw)
         if kind in ("flows", "trace"):  # read by `wulf.node.probe.flows`
             result.append(line)

@@ -48,7 +48,7 @@ def launch(probes: dict[str, str], **more: object) -> LaunchResult:
     )
     seen = execute.LaunchContext(contexts=[])
     try:
-        return execute.run_launch(LaunchPlan(**fields | more), site, lambda _: lambda: seen, lambda _: [])  # type: ignore[arg-type]
+        return execute.run_launch(LaunchPlan(**fields | more), site, lambda _: lambda: seen, lambda *_: [])  # type: ignore[arg-type]
     finally:
         transport.close()
 

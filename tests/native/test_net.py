@@ -70,7 +70,11 @@ def test_references_are_among_the_visits(net_probe: Path, op: str) -> None:
 def test_makes_no_reference_when_none_is_wanted(net_probe: Path) -> None:
     with server(net_probe) as (_, port):
         lines = run(client(net_probe, port, "tcp_rr", "64", "--reference-us", "0", *SHORT))
-    assert [line["type"] for line in lines if line["type"] not in ("progress", "cell")] == ["hello", "end"]
+    assert [line["type"] for line in lines if line["type"] not in ("progress", "cell")] == [
+        "hello",
+        "scheduled",
+        "end",
+    ]
 
 
 @pytest.mark.parametrize(

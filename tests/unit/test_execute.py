@@ -57,7 +57,7 @@ def launch(tmp_path: Path, script: str, **more):
     )
     seen = execute.LaunchContext(contexts=[])
     try:
-        return execute.run_launch(plan(**more), site, lambda _: lambda: seen, lambda _: [])
+        return execute.run_launch(plan(**more), site, lambda _: lambda: seen, lambda *_: [])
     finally:
         transport.close()
 

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from random import Random
 
 import msgspec
 import pytest
@@ -13,11 +14,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wulf.base.contracts import NodeResult
-from wulf.base.records import NodeContext
+from wulf.base.records import NodeContext, Scheduled
 from wulf.node.cluster.inventory import local
 from wulf.node.cluster.transport import open_transport
 from wulf.node.facts.capture import snapshot
-from wulf.node.facts.context import Limits, Snapshot, contamination, difference, read_snapshot
+from wulf.node.facts.context import (
+    Limits,
+    RankScheduled,
+    Snapshot,
+    contamination,
+    difference,
+    read_snapshot,
+)
 
 LOOK = """\
 #uptime
@@ -218,3 +226,63 @@ def _cpu_time() -> float:
     """CPU time of this process and of what it started and has waited for [s]; a busy machine hardly changes it."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
+
+
+def rank(
+    node: str, cpus: list[int], ran_s: float, waited_s: float | None, lasted_s: float = 4.0
+) -> RankScheduled:
+    seen = Scheduled(lasted_s=lasted_s, ran_s=ran_s, waited_s=waited_s, displaced=9)
+    return RankScheduled(node, cpus, seen)
+
+
+ALONE = rank("n2", [1], 3.95, 0.04)
+
+
+@pytest.mark.parametrize(
+    ("first", "suspect"),
+    [
+        (rank("n1", [0], 3.95, 0.04), False),
+        (rank("n1", [0], 3.6, 0.4), True),  # a load of 10 % beside one that spins
+        (rank("n1", [0], 2.0, 2.0), True),
+        (rank("n1", [0], 2.4, 0.02), False),  # it sleeps between messages
+        (rank("n1", [0], 1.6, 0.2), True),
+        (rank("n1", [0], 0.01, 0.01), False),  # it hardly ever runs
+        (rank("n1", [0], 3.6, None), False),  # the kernel does not say
+    ],
+)
+def test_a_rank_says_what_it_waited_for_others(first: RankScheduled, suspect: bool) -> None:
+    found = contamination([], [first, ALONE])
+    assert [reason.partition(":")[0] for reason in found] == (["n1"] if suspect else [])
+
+
+def test_waits_of_others_do_not_count_where_ranks_tell_theirs() -> None:
+    context = NodeContext(node="n1", cpu_wait_ratio=0.9, interval_s=3.0)
+    assert contamination([context], [rank("n1", [0], 3.95, 0.04), ALONE]) == []
+    assert contamination([context], [rank("n1", [0], 3.95, None), ALONE]) != []
+
+
+def test_ranks_of_one_cpu_wait_for_each_other() -> None:
+    pair = [rank("n1", [0], 2.0, 2.0), rank("n2", [0], 2.0, 2.0)]
+    assert len(contamination([], pair)) == 2  # two machines, each with its CPU 0
+    assert contamination([], pair, one_machine=lambda *_: True) == []
+    loaded = [rank("n1", [0], 1.3, 2.7), rank("n2", [0], 1.3, 2.7)]
+    assert len(contamination([], loaded, one_machine=lambda *_: True)) == 2
+
+
+@given(st.integers(1, 3), st.integers(1, 6), st.randoms(use_true_random=False))
+def test_nobody_else_is_blamed_for_what_ranks_take_from_each_other(
+    cpus: int, ranks: int, random: Random
+) -> None:
+    """In each slice of time the CPUs go to some of those that want one, and the others wait."""
+    slices = 200
+    ran, waited = [0] * ranks, [0] * ranks
+    for _ in range(slices):
+        ready = [index for index in range(ranks) if random.random() < 0.7]
+        random.shuffle(ready)
+        for place, index in enumerate(ready):
+            (ran if place < cpus else waited)[index] += 1
+    allowed = list(range(cpus))
+    assert (
+        contamination([], [rank("n1", allowed, *each, slices) for each in zip(ran, waited, strict=True)])
+        == []
+    )

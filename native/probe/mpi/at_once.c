@@ -107,7 +107,8 @@ int at_once_begin(struct at_once *at_once, const struct arguments *arguments, in
     MPI_Comm pair;
     *at_once = (struct at_once){.pair = {.comm = MPI_COMM_WORLD, .peer_name = nodes[other].host},
                                 .lines = (arguments->size_count + (arguments->reference_us > 0)) *
-                                         (arguments->arms == NULL ? 1 : 2)};
+                                             (arguments->arms == NULL ? 1 : 2) +
+                                         1 /* how they were scheduled */};
     int code = MPI_Comm_split(MPI_COMM_WORLD, first, rank, &pair);
     if (code == MPI_SUCCESS)
         code = MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &at_once->leaders);

@@ -358,6 +358,18 @@ class Output(Record, frozen=True, kw_only=True):
     stderr: str
 
 
+class Scheduled(Record, frozen=True, kw_only=True):
+    """How the kernel scheduled a rank while it measured; what a kernel does not say is null."""
+
+    lasted_s: float
+    #: It had a CPU.
+    ran_s: float | None
+    #: It could have run, and had none.
+    waited_s: float | None
+    #: Times that another process took its CPU from it.
+    displaced: int | None
+
+
 class Launch(Record, frozen=True, kw_only=True):
     """One fresh probe session: the unit of replication."""
 
@@ -397,6 +409,8 @@ class Launch(Record, frozen=True, kw_only=True):
     usage: Usage | None = None
     #: What else happened on its nodes.
     context: list[NodeContext]
+    #: Of every rank, in rank order; empty where they do not say.
+    scheduled: list[Scheduled] = []
     #: Why this launch is suspect (other load, steal, NIC errors); empty when it is clean.
     contamination: list[str]
 

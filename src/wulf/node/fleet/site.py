@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib import metadata
 from typing import TypeVar
 
@@ -25,7 +26,7 @@ from wulf.node.cluster.launcher import families, launcher_for
 from wulf.node.cluster.launcher.srun import Srun
 from wulf.node.cluster.transport import open_transport
 from wulf.node.facts.capture import capture, snapshot
-from wulf.node.facts.context import Snapshot, contamination, difference
+from wulf.node.facts.context import Snapshot, contamination, difference, ranks_of
 from wulf.node.facts.values import cpu_list
 from wulf.node.fleet import allocation, install
 from wulf.node.fleet.level import require_level
@@ -210,7 +211,12 @@ def ready(
         launch=launcher(
             where,
             _observation(config, transport),
-            lambda contexts: contamination(contexts, shared_cpu=_share(config, contexts)),
+            lambda launch: contamination(
+                launch.context,
+                ranks_of(launch),
+                one_machine=partial(_one_machine, config),
+                shared_cpu=_share(config, launch.context),
+            ),
         ),
         software=software(tools),
         left_out=_left_out(tools, places),
@@ -415,6 +421,10 @@ def memory_bytes(config: ClusterConfig, nodes: Sequence[NodeRecord]) -> int | No
     contained = any(record.facts.get("node.container", "none") != "none" for record in nodes)
     one_host = contained or config.shares_cpu(*(record.node for record in nodes))
     return min(known) if one_host else min(known) * len(known)
+
+
+def _one_machine(config: ClusterConfig, one: str, other: str) -> bool:
+    return one == other or config.transport == "local" or config.shares_cpu(one, other)
 
 
 def _share(config: ClusterConfig, contexts: Sequence[NodeContext]) -> bool:

@@ -11,7 +11,16 @@ import msgspec
 
 from wulf.base.contracts import RemoteProcess
 from wulf.base.errors import OverdueError, ProbeError, TransportError, UnreachableError, WulfError
-from wulf.base.records import RANKS_OF_A_PAIR, Launch, LaunchResult, NodeContext, Reference, Sample, Traffic
+from wulf.base.records import (
+    RANKS_OF_A_PAIR,
+    Launch,
+    LaunchResult,
+    NodeContext,
+    Reference,
+    Sample,
+    Scheduled,
+    Traffic,
+)
 from wulf.base.records.emulated import ProgramTimes
 from wulf.base.store.files import timestamp
 from wulf.base.text import last_words, printable
@@ -45,8 +54,8 @@ class LaunchContext(msgspec.Struct, frozen=True, kw_only=True):
 
 #: From the plan of a launch to what is called after it. Raises UnreachableError when a node is gone before it.
 Observation = Callable[[LaunchPlan], Callable[[], LaunchContext]]
-#: From the contexts to the reasons to distrust the launch.
-Judge = Callable[[list[NodeContext]], list[str]]
+#: From a launch to the reasons to distrust it.
+Judge = Callable[[Launch], list[str]]
 
 
 class _Output(msgspec.Struct):
@@ -57,6 +66,8 @@ class _Output(msgspec.Struct):
     cells: list[parse.CellLine] = []
     samples: list[Sample] = []
     reference_lines: list[parse.ReferenceLine] = []
+    scheduled_lines: list[parse.ScheduledLine] = []
+    scheduled: list[Scheduled] = []
     references: list[Reference] = []
     programs: list[ProgramTimes] = []
     beside: list[Traffic] = []
@@ -100,7 +111,7 @@ def run_launch(plan: LaunchPlan, site: Site, observe: Observation, judge: Judge)
         around = finish()
     if output.error is not None and around.unreachable:
         output.error = "; ".join(around.unreachable.values())
-    return _result(plan, started_at, duration, output, around, judge(around.contexts))
+    return _result(plan, started_at, duration, output, around, judge)
 
 
 def _attempt(plan: LaunchPlan, site: Site, output: _Output) -> None:
@@ -118,6 +129,7 @@ def _attempt(plan: LaunchPlan, site: Site, output: _Output) -> None:
             parse.sample(line, plan.id, plan.place, line.arm or plan.setting) for line in output.cells
         ]
         output.references = [parse.reference(line, plan.place) for line in output.reference_lines]
+        output.scheduled = parse.scheduled(output.scheduled_lines, plan.place)
     except WulfError as failure:
         output.error = str(failure)
 
@@ -128,7 +140,7 @@ def _result(
     duration_s: float,
     output: _Output,
     around: LaunchContext,
-    contamination: list[str],
+    judge: Judge,
 ) -> LaunchResult:
     failed = output.error is not None
     launch = Launch(
@@ -152,8 +164,10 @@ def _result(
         probe=None if output.info is None else parse.probe_info(output.info),
         usage=None if output.ran is None else output.ran.usage,
         context=around.contexts,
-        contamination=contamination,
+        scheduled=output.scheduled,
+        contamination=[],
     )
+    launch = msgspec.structs.replace(launch, contamination=judge(launch))
     printed = None if output.ran is None else output.ran.output
     if failed:
         return LaunchResult(launch=launch, samples=[], output=printed)
@@ -200,19 +214,12 @@ def _read(
     try:
         for line in process.lines(silence_s, total_s):
             said = parse.message(line)
-            if isinstance(said, parse.Hello):
-                output.info = said
-            elif isinstance(said, parse.CellLine):
-                output.cells.append(said)
-            elif isinstance(said, parse.ReferenceLine):
-                output.reference_lines.append(said)
-            elif isinstance(said, parse.ProgramLine):
-                output.programs.append(parse.program_times(said, len(plan.place)))
-            elif isinstance(said, parse.ErrorLine):
+            if isinstance(said, parse.ErrorLine):
                 knows = _who_knows_more(said, _other_rank(process), len(plan.place))
                 raise ProbeError(f"{knows.peer or who}: {knows.message}")
-            elif isinstance(said, parse.End):
+            if isinstance(said, parse.End):
                 return
+            _keep(said, output, len(plan.place))
             meanwhile()
     except OverdueError as error:
         raise ProbeError(
@@ -224,6 +231,19 @@ def _read(
     cause = _other_rank(process)
     reason = cause.message if cause is not None else last_words(process.stderr()) or "no message"
     raise ProbeError(f"{who}: the probe ended early: {reason}")
+
+
+def _keep(said: parse.Message | None, output: _Output, ranks: int) -> None:
+    if isinstance(said, parse.Hello):
+        output.info = said
+    elif isinstance(said, parse.CellLine):
+        output.cells.append(said)
+    elif isinstance(said, parse.ReferenceLine):
+        output.reference_lines.append(said)
+    elif isinstance(said, parse.ScheduledLine):
+        output.scheduled_lines.append(said)
+    elif isinstance(said, parse.ProgramLine):
+        output.programs.append(parse.program_times(said, ranks))
 
 
 def _utc_offset_s(started_at: str) -> int:

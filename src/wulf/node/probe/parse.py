@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from wulf.base.errors import ProbeError
-from wulf.base.records import Cell, Clock, Exits, Place, ProbeInfo, Reference, Sample, Setting
+from wulf.base.records import Cell, Clock, Exits, Place, ProbeInfo, Reference, Sample, Scheduled, Setting
 from wulf.base.records.emulated import ProgramTimes
 from wulf.base.text import printable
 
@@ -86,6 +86,23 @@ class ReferenceLine(msgspec.Struct, frozen=True, tag="reference", tag_field="typ
     arm: str = ""
 
 
+class ScheduledOf(msgspec.Struct, frozen=True):
+    """One rank of it."""
+
+    lasted_ns: int
+    ran_ns: int | None = None
+    waited_ns: int | None = None
+    displaced: int | None = None
+
+
+class ScheduledLine(msgspec.Struct, frozen=True, tag="scheduled", tag_field="type"):
+    """How ranks were scheduled while they measured."""
+
+    of: list[ScheduledOf]
+    #: As those of a cell.
+    ranks: list[int] = []
+
+
 class ProgramLine(msgspec.Struct, frozen=True, tag="program", tag_field="type"):
     """How the ranks of a program of a pattern spent their time."""
 
@@ -114,10 +131,10 @@ class End(msgspec.Struct, frozen=True, tag="end", tag_field="type"):
     elapsed_s: float
 
 
-Message = Hello | Progress | CellLine | ReferenceLine | ProgramLine | ErrorLine | End
+Message = Hello | Progress | CellLine | ReferenceLine | ScheduledLine | ProgramLine | ErrorLine | End
 
 _decoder: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
-_KNOWN = frozenset({"hello", "progress", "cell", "reference", "program", "error", "end"})
+_KNOWN = frozenset({"hello", "progress", "cell", "reference", "scheduled", "program", "error", "end"})
 
 
 class _Typed(msgspec.Struct):
@@ -255,6 +272,34 @@ def reference(line: ReferenceLine, place: Place) -> Reference:
     if any(not 0 < value < math.inf for values in line.medians_ns for value in values):
         raise ProbeError("the reference has times that cannot be")
     return Reference(place=about, medians_ns=line.medians_ns, at_us=line.at_us, setting=line.arm)
+
+
+def scheduled(lines: list[ScheduledLine], place: Place) -> list[Scheduled]:
+    """Return how each rank of a launch was scheduled, in rank order; empty where not all say it.
+
+    Raises
+    ------
+    ProbeError
+        A line does not have one entry for each of its ranks, or times that cannot be.
+    """
+    found: dict[int, Scheduled] = {}
+    for line in lines:
+        ranks = line.ranks or list(range(len(place)))
+        if len(line.of) != len(ranks) or any(not 0 <= rank < len(place) for rank in ranks):
+            raise ProbeError(f"how ranks were scheduled is not said of each of {len(ranks)} ranks")
+        if any(value is not None and value < 0 for of in line.of for value in msgspec.structs.astuple(of)):
+            raise ProbeError("ranks were scheduled for times that cannot be")
+        found |= {rank: _scheduled(of) for rank, of in zip(ranks, line.of, strict=True)}
+    return [found[rank] for rank in sorted(found)] if len(found) == len(place) else []
+
+
+def _scheduled(of: ScheduledOf) -> Scheduled:
+    return Scheduled(
+        lasted_s=of.lasted_ns / 1e9,
+        ran_s=None if of.ran_ns is None else of.ran_ns / 1e9,
+        waited_s=None if of.waited_ns is None else of.waited_ns / 1e9,
+        displaced=of.displaced,
+    )
 
 
 def program_times(line: ProgramLine, ranks: int) -> ProgramTimes:
