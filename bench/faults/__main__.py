@@ -1,4 +1,4 @@
-"""``python -m bench.faults [--once | --quick | --whole | --orders] [--only=TEXT] [--limit=SECONDS] [--nodes=N]``."""
+"""``python -m bench.faults [--once|--quick|--whole|--orders] [--only=TEXT] [--limit=S] [--nodes=N] [--state=FILE]``."""
 
 import sys
 

@@ -110,6 +110,7 @@ def _order(team: Team, case: Case) -> Verdict:
         rest = difference(team.pristine[site.name], site.facts())
         if rest:
             verdict.wrong.append(f"{site.name} differs from how it was before all: {rest}")
+            verdict.wrong.append(f"{site.name} failed units: {site.failed_units()}")
     except Exception as error:
         verdict.wrong.append(f"afterwards: {type(error).__name__}: {error}")
     if verdict.wrong:

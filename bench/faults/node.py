@@ -225,6 +225,13 @@ class Site:
             )
         return found
 
+    def failed_units(self) -> str:
+        """Return the units that have failed, and what the journal says of them."""
+        return self.shell(
+            "for unit in $(systemctl --failed --plain --no-legend | awk '{print $1}'); do "
+            "systemctl status --no-pager --lines=20 $unit; done 2>&1; true"
+        )
+
     def leftovers(self) -> list[str]:
         """Return what a guard may not leave behind."""
         text = r"""

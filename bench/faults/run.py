@@ -6,22 +6,27 @@ the controller or the guard dies, the connection or the cable is cut, the disk i
 each case all facts, settings and files of the node are compared with the two states it may be in, the journal must
 say which of them it is, and nothing of the guard may be left at work. Before these, orders of events are gone through
 that once left a node changed without a word (`bench.faults.orders`).
+
+``--state=FILE``: goes on where FILE says that it was ended, with the same guard.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import msgspec
+
 from bench.common import Figure, finish
 from bench.faults import course, orders
 from bench.faults.cases import WAYS, Case, Points, cases, in_order, once, quick, thorough
 from bench.faults.changes import CHANGES
 from bench.faults.judge import Verdict
-from bench.faults.node import Site
+from bench.faults.node import Site, faulty_program
 from bench.faults.team import PLANT, Team
 from bench.faults.workers import spread
 from wulf.node import lab
@@ -37,13 +42,45 @@ _SAY_EVERY = 50
 _EVERY_ORDER = 3
 
 
+class State(msgspec.Struct):
+    """What is known of a run that was ended."""
+
+    #: SHA-256 of the guard that was tried.
+    guard: str
+    points: dict[str, Points] = {}
+    verdicts: list[Verdict] = []
+    seconds: float = 0.0
+
+
+class Log:
+    """The verdicts of a run, those of its beginning among them; kept in a file where there is one."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        digest = hashlib.sha256(faulty_program()).hexdigest()
+        self.state = State(digest)
+        if path is not None and path.exists():
+            self.state = msgspec.json.decode(path.read_bytes(), type=State)
+            if self.state.guard != digest:
+                raise SystemExit(f"bench: {path} is of another guard: remove it to begin anew")
+        self._begin = time.monotonic() - self.state.seconds
+
+    def keep(self) -> None:
+        """Write down what is known."""
+        self.state.seconds = time.monotonic() - self._begin
+        if self._path is not None:
+            new = self._path.with_suffix(".new")
+            new.write_bytes(msgspec.json.encode(self.state))
+            new.rename(self._path)
+
+
 def main(arguments: list[str]) -> int:
     """Entry point."""
     print(__doc__)
     few = run_once if "--once" in arguments else run_quick if "--quick" in arguments else None
-    only = next((word.removeprefix("--only=") for word in arguments if word.startswith("--only=")), "")
-    nodes = next((word.removeprefix("--nodes=") for word in arguments if word.startswith("--nodes=")), "")
-    limit = next((word.removeprefix("--limit=") for word in arguments if word.startswith("--limit=")), "")
+    named = dict(word.removeprefix("--").partition("=")[::2] for word in arguments)
+    only, nodes, limit = (named.get(name, "") for name in ("only", "nodes", "limit"))
+    log = Log(Path(named["state"]) if "state" in named else None)
     if lab.current() is not None:
         raise SystemExit(
             "bench: this maltreats the nodes: take the virtual cluster down first (wulf lab down)"
@@ -53,17 +90,18 @@ def main(arguments: list[str]) -> int:
         if few:
             verdicts, seconds = few(raised)
         elif "--orders" in arguments:
-            verdicts, seconds = run_orders(raised, only)
+            verdicts, seconds = run_orders(raised, only, log, float(limit or math.inf))
         else:
-            verdicts, seconds = run(
-                raised, only, math.inf if "--whole" in arguments else float(limit or LIMIT_S)
-            )
+            limit_s = math.inf if "--whole" in arguments else float(limit or LIMIT_S)
+            verdicts, seconds = run(raised, only, limit_s, log)
     finally:
         raised.down()
     return report(verdicts, seconds)
 
 
-def run(raised: lab.Lab, only: str = "", limit_s: float = LIMIT_S) -> tuple[list[Verdict], float]:
+def run(
+    raised: lab.Lab, only: str = "", limit_s: float = LIMIT_S, log: Log | None = None
+) -> tuple[list[Verdict], float]:
     """Run as many cases as there is time for, those first that meet everything once.
 
     Parameters
@@ -83,13 +121,15 @@ def run(raised: lab.Lab, only: str = "", limit_s: float = LIMIT_S) -> tuple[list
         print(f"{len(events)} orders of events, {len(every)} cases, {len(first)} of them first", flush=True)
         return events + first + rest
 
-    return _run(raised, course.record, choose, limit_s)
+    return _run(raised, course.record, choose, limit_s, log)
 
 
-def run_orders(raised: lab.Lab, only: str = "") -> tuple[list[Verdict], float]:
+def run_orders(
+    raised: lab.Lab, only: str = "", log: Log | None = None, limit_s: float = math.inf
+) -> tuple[list[Verdict], float]:
     """Go through the orders of events alone, for which no steps have to be known."""
     events = [case for case in orders.orders() if only in str(case)]
-    return _run(raised, lambda _team, _change: Points(), lambda _: events, math.inf)
+    return _run(raised, lambda _team, _change: Points(), lambda _: events, limit_s, log)
 
 
 def run_quick(raised: lab.Lab) -> tuple[list[Verdict], float]:
@@ -126,24 +166,29 @@ def _run(
     record: Callable[[Team, str], Points],
     choose: Callable[[Mapping[str, Points]], list[Case]],
     limit_s: float,
+    log: Log | None = None,
 ) -> tuple[list[Verdict], float]:
     begin = time.monotonic()
+    log = log or Log()
+    state = log.state
     # ssh's sockets are in it, whose names must be short.
     with tempfile.TemporaryDirectory(prefix="wf-", dir="/tmp") as scratch:
         plant(raised)
         single, pairs = _teams(raised, Path(scratch))
-        points = _points(single, pairs, record)
+        state.points = points = state.points or _points(single, pairs, record)
+        log.keep()
         steps = sum(len(notes) for found in points.values() for notes in found.guard.values())
         print(f"{steps} steps in {len(points)} changes ({time.monotonic() - begin:.0f} s)", flush=True)
         chosen = choose(points)
-        verdicts: list[Verdict] = []
+        done = {verdict.case for verdict in state.verdicts}
 
         def take(_: Case, verdict: Verdict) -> None:
-            verdicts.append(verdict)
-            _say(verdict, verdicts, len(chosen), time.monotonic() - begin)
+            state.verdicts.append(verdict)
+            log.keep()
+            _say(verdict, state.verdicts, len(chosen), time.monotonic() - begin)
 
         for teams, two, share in ((single, False, _SINGLE_SHARE), (pairs, True, 1.0)):
-            some = [case for case in chosen if (case.change == "two nodes") is two]
+            some = [case for case in chosen if (case.change == "two nodes") is two and case not in done]
             spread(
                 teams,
                 some,
@@ -151,7 +196,8 @@ def _run(
                 take,
                 begin + share * limit_s,
             )
-        return verdicts, time.monotonic() - begin
+        log.keep()
+        return state.verdicts, state.seconds
 
 
 def _say(verdict: Verdict, verdicts: Sequence[Verdict], total: int, seconds: float) -> None:

@@ -3,6 +3,7 @@
 #include "guard/answer.h"
 #include "guard/back.h"
 #include "guard/change.h"
+#include "guard/kind/mpi.h"
 #include "guard/lock.h"
 #include "guard/tool.h"
 
@@ -192,7 +193,8 @@ static char wait_for_letter(int file) {
 void alternating(const char *tx, const char *a, const char *b) {
     const char *made = NULL; /* an earlier launch may have ended under either */
     /* Open for writing, too: it has no end when who asks closes it. */
-    const int file = open(pipe_of(tx, "ask"), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    const int file = open(pipe_of(tx, "ask"), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    mpi_caller = caller = about_of(tx).uid; /* it has no more rights than who began the change */
     note_about("alternating", tx);
     for (char letter; file >= 0 && (letter = wait_for_letter(file)) && is_still(file, pipe_of(tx, "ask"));) {
         struct text said = {0};

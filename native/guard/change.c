@@ -6,6 +6,7 @@
 #include "guard/device.h"
 #include "guard/history.h"
 #include "guard/kind.h"
+#include "guard/kind/made.h"
 #include "guard/lock.h"
 #include "guard/recover.h"
 #include "guard/tool.h"
@@ -223,6 +224,8 @@ static enum outcome put_former(const char *tx, const struct step *step) {
         read_saved(tx, step->number, &now) != DONE)
         return complain("what was before %s cannot be read", step->knob);
     if (check_devices(step) != DONE)
+        return FAILED;
+    if (caller && is_same(step->kind_name, "stored") && stored_within_scope(step, &back.before) != DONE)
         return FAILED;
     back_decide(&back, &now);
     const enum outcome outcome = put_back(&back);

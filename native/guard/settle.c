@@ -1,6 +1,8 @@
 #include "guard/settle.h"
 
 #include "guard/base.h"
+#include "guard/file.h"
+#include "guard/read/cursor.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -143,6 +145,27 @@ static void run_where_others_do(void) {
         errno = 0; /* those of its cgroup are what it has */
 }
 
+/* In the cgroup of the system's first process: one that a user has been given he may freeze, and with it who
+ * has the lock. */
+static void leave_cgroup(void) {
+    static const char *const roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
+    char *path = NULL;
+    struct text text = {0};
+    struct bytes line;
+    if (read_any("/proc/1/cgroup", &text) != DONE)
+        forgive();
+    for (struct bytes rest = {text_string(&text), text.size}; next_line(&rest, &line);)
+        if (bytes_begin(line, "0::/"))
+            path = keep(line.at + strlen("0::"), line.size - strlen("0::"));
+    for (size_t i = 0; path && i < COUNT(roots); i++) {
+        const int file = open(print("%s%s/cgroup.procs", roots[i], path), O_WRONLY | O_CLOEXEC);
+        if (file >= 0 && write(file, "0", 1) != 1)
+            errno = 0; /* in a container that may not; then it cannot be frozen by a user either */
+        if (file >= 0)
+            close(file);
+    }
+}
+
 /* Who is to be ended first when memory is short. */
 static void be_no_first_victim(void) {
     const int file = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
@@ -172,11 +195,13 @@ static void reset_inherited(void) {
     be_no_first_victim();
 }
 
-static void become_root(void) {
+static void become_root(uid_t caller) {
     if (geteuid() != 0)
         unsettled("changing settings takes root");
     reset_limits();
     reset_inherited();
+    if (caller)
+        leave_cgroup();
     errno = 0;
     if (setpriority(PRIO_PROCESS, 0, 0) != 0 && errno != EACCES && errno != EPERM)
         unsettled("its priority cannot be set");
@@ -206,7 +231,7 @@ uid_t settle(bool as_root) {
     umask(077);
     reset_signals();
     if (as_root)
-        become_root();
+        become_root(caller);
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
         unsettled("its rights cannot be fixed");
     return caller;

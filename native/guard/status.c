@@ -139,6 +139,7 @@ void leaves(const char *tx) {
         leaves_of_history();
         return;
     }
+    require_own(tx); /* what was before may be of a file that not all may read */
     const struct soundness soundness = soundness_of(tx);
     if (what_of(tx, &plan) != DONE)
         plan.count = 0;
@@ -166,6 +167,8 @@ static void abandon_history(void) {
 void abandon(const char *tx) {
     note_about("abandon", tx);
     if (is_same(tx, "history")) {
+        if (caller)
+            fail(EXIT_BUSY, "what is condensed is of all users: root alone gives it up");
         abandon_history();
         return;
     }

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import os
 import random
+import re
 import shlex
 import shutil
 import subprocess
@@ -19,7 +21,7 @@ from tests.cli.command import wulf
 from tests.contract.site import make_key
 from tests.unit import spaces
 from wulf.base import catalogue
-from wulf.node.change import steps
+from wulf.node.change import configuration_files, steps
 from wulf.node.change.guard import PLACE, program
 from wulf.node.probe import build
 
@@ -546,6 +548,135 @@ def test_the_guard_makes_only_files_that_keep_settings_of_the_catalogue(
         done = granted.guard("begin B me 30", stdin=step)
         assert (done.returncode, "not through sudo" in done.stdout) == (1, True), done
     assert granted.root("sh", "-c", files).stdout == before
+
+
+_UNIT = configuration_files.SETTINGS_UNIT
+_SCRIPT_OF_OTHERS = ("/etc/wulf/settings.sh", "made:R:other0|nic/nic.gro=off")
+#: What has the script run goes with it.
+RUNS = [
+    (_UNIT, "made:R:-", "absent"),
+    (configuration_files.wanted(_UNIT), "made:R:-", "absent"),
+    ("/etc/systemd/system/nftables.service.d/90-wulf.conf", "made:R:-", "absent"),
+]
+
+
+@pytest.mark.parametrize(("path", "made", "value"), RUNS)
+def test_what_runs_the_settings_of_another_interface_stays(
+    granted: Node, path: str, made: str, value: str
+) -> None:
+    steps_of_root = "".join(
+        f"{where}\tstored\t-\t{where}\t{what}\n" for where, what in (_SCRIPT_OF_OTHERS, (path, made))
+    )
+    assert granted.root(PLACE, "lock", "root", "60").returncode == 0
+    assert granted.root(PLACE, "swap", "-", "R", "root", "60", stdin=steps_of_root).returncode == 0
+    assert granted.root(PLACE, "confirm", "R").returncode == 0
+    granted.root(PLACE, "unlock", "root")
+    assert granted.guard("lock me 60").returncode == 0
+    done = granted.guard("swap - A me 30", stdin=f"{path}\tstored\t-\t{path}\t{value}\n")
+    there = granted.root("ls", path).stdout
+    granted.guard("unlock me")
+    granted.root(
+        "sh",
+        "-c",
+        f"rm -rf {path} {_SCRIPT_OF_OTHERS[0]} /var/lib/wulf/tx/R /var/lib/wulf/tx/A /var/lib/wulf/history",
+    )
+    assert (done.returncode, "other0" in done.stdout, there) == (11, True, f"{path}\n"), done
+
+
+#: Files of interfaces that are not granted, as root has had them made → what a user asks for.
+OTHERS = [
+    ("/etc/systemd/network/10-wulf-other0.link", "", "absent"),
+    ("/etc/wulf/settings.sh", "made:R:other0|nic/nic.gro=off", "absent"),
+    ("/etc/wulf/settings.sh", "made:R:eth0|nic,other0/nic.gro=off", "made:B:eth0|nic/nic.gro=off"),
+    ("/etc/NetworkManager/dispatcher.d/90-wulf-settings", "made:R:other0", "absent"),
+    ("/etc/NetworkManager/dispatcher.d/90-wulf-settings", "made:R:other0", "made:B:eth0"),
+    ("/etc/network/if-up.d/wulf-settings", "made:R:other0", "made:B:eth0"),
+]
+
+
+@pytest.mark.parametrize(("path", "made", "value"), OTHERS)
+def test_what_is_kept_for_another_interface_stays(granted: Node, path: str, made: str, value: str) -> None:
+    granted.root("sh", "-c", f"mkdir -p {path.rpartition('/')[0]}")
+    if made:
+        assert granted.root(PLACE, "lock", "root", "60").returncode == 0
+        done = granted.root(
+            PLACE, "swap", "-", "R", "root", "60", stdin=f"{path}\tstored\t-\t{path}\t{made}\n"
+        )
+        assert done.returncode == 0, done
+        assert granted.root(PLACE, "confirm", "R").returncode == 0
+        granted.root(PLACE, "unlock", "root")
+    else:
+        granted.root("sh", "-c", f"echo '# Written by wulf (change R)' >{path}")
+    before = granted.root("cat", path).stdout
+    assert before
+    assert granted.guard("lock me 60").returncode == 0
+    line = f"{path}\tstored\t-\t{path}\t{value}\n"
+    answers = [granted.guard("swap - A me 30", stdin=line)]
+    if made:
+        answers += [granted.guard(words) for words in ("rollback B me 30 original", "apply B")]
+    there = granted.root("cat", path).stdout
+    granted.guard("unlock me")
+    granted.root("sh", "-c", f"rm -rf {path} /var/lib/wulf/tx/R /var/lib/wulf/tx/A /var/lib/wulf/tx/B")
+    assert there == before, answers
+    assert [one.returncode for one in (answers[0], answers[-1])] in ([1, 1], [11, 11]), answers
+    assert all("other0" in one.stdout for one in (answers[0], answers[-1])), answers
+
+
+@pytest.mark.parametrize("verb", ["abandon history", "leaves A"])
+def test_what_root_has_done_is_neither_given_up_nor_shown(granted: Node, verb: str) -> None:
+    secret = "/etc/wulf/secret"
+    granted.root("sh", "-c", f"umask 077; echo pearl >{secret}; echo broken >/var/lib/wulf/history")
+    assert granted.root(PLACE, "lock", "root", "60").returncode == 0
+    step = f"{secret}\tstored\t-\t{secret}\tabsent\n"
+    assert granted.root(PLACE, "swap", "-", "A", "root", "60", stdin=step).returncode == 0
+    done = granted.guard(verb)
+    history = granted.root("cat", "/var/lib/wulf/history").stdout
+    granted.root(PLACE, "undo", "A")
+    granted.root(PLACE, "unlock", "root")
+    granted.root("sh", "-c", f"rm -f /var/lib/wulf/history {secret}")
+    assert (done.returncode, base64.b64encode(b"pearl")[:6].decode() in done.stdout) == (10, False), done
+    assert history == "broken\n"
+
+
+def test_who_has_a_cgroup_of_his_own_freezes_no_guard(granted: Node) -> None:
+    """With a tree of cgroups of his own (user sessions have one) he could stop who has the lock."""
+    roots = [Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup")]
+    root = next((one for one in roots if (one / "cgroup.procs").exists()), None)
+    if root is None or not os.access(root / "cgroup.procs", os.W_OK):
+        pytest.skip("there is no cgroup2 here that may be written")
+    group = root / f"wulf-test-{os.getpid()}"
+    group.mkdir()
+    try:
+        join = f"echo $$ >{group}/cgroup.procs && exec "
+        words = ["sh", "-c", join + shlex.join([*granted.enter, *AS_CALLER, PLACE, "where"])]
+        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as guard:
+            _reader(guard.pid)
+            found = [
+                line
+                for pid in (guard.pid, 1)
+                for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines()
+                if line.startswith("0::")
+            ]
+            guard.communicate(STEP)
+        assert found[0] == found[1]
+    finally:
+        group.rmdir()
+
+
+def test_who_empties_a_pipe_himself_keeps_no_process_waiting(granted: Node) -> None:
+    """The one who alternates has looked whether somebody asks, and finds nothing."""
+    assert granted.guard("lock me 60").returncode == 0
+    assert granted.guard("swap - A me 60", stdin=STEP).returncode == 0
+    assert granted.guard("alternate A 1 1").returncode == 0
+    flags = granted.root(
+        "sh",
+        "-c",
+        "for pid in /proc/[0-9]*; do if tr '\\0' ' ' <$pid/cmdline | grep -q 'wulf/guard alternating A'; then "
+        "for file in $pid/fd/*; do case $(readlink $file) in */A.ask) cat $pid/fdinfo/${file##*/} ;; esac; done; "
+        "fi; done",
+    ).stdout
+    granted.guard("undo A")
+    assert int(re.search(r"flags:\s+(\d+)", flags).group(1), 8) & os.O_NONBLOCK, flags
 
 
 #: Path → what is said of it, which is found to be none when it is to be made.

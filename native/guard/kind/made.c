@@ -5,10 +5,13 @@
 #include "guard/kind/link_file.h"
 #include "guard/kind/module.h"
 #include "guard/read/made.h"
+#include "guard/scope.h"
 
+#include <fcntl.h>
 #include <string.h>
 
 #define NETWORK "/etc/systemd/network/"
+#define MODPROBE "/etc/modprobe.d/wulf.conf"
 #define PLAIN "_@%+=:,./-" /* what a shell takes as it is, beside letters and digits */
 
 /* --- which there are --- */
@@ -37,7 +40,7 @@ static const struct form FORMS[] = {
     {"/etc/sysctl.d/99-wulf.conf", 0644, NULL, NULL, write_sysctls},
     {"/etc/sysctl.d/zz-wulf.conf", 0644, NULL, NULL, write_sysctls},
     {"/etc/sysctl.d/zzzz-wulf.conf", 0644, NULL, NULL, write_sysctls},
-    {"/etc/modprobe.d/wulf.conf", 0644, NULL, NULL, write_options},
+    {MODPROBE, 0644, NULL, NULL, write_options},
     {NETWORK "10-wulf-INTERFACE.link", 0644, NULL, NULL, write_link},
     {NETWORK "00-wulf-INTERFACE.link", 0644, NULL, NULL, write_link},
 #define MADE_SCRIPT(path, text) {path, 0755, NULL, text, write_script},
@@ -58,8 +61,9 @@ static bool is_path_of(const struct form *form, const char *path, const char *in
     return is_same(replaced(form->path, "INTERFACE", interface), path);
 }
 
-/* Any interface: of a file that is to go. */
-static bool is_path(const char *path) {
+/* Of any interface, whose name is told: of a file that is to go. */
+static bool is_path(const char *path, const char **interface) {
+    *interface = "";
     for (size_t i = 0; i < COUNT(FORMS); i++) {
         const char *here = strstr(FORMS[i].path, "INTERFACE");
         if (!here && is_same(FORMS[i].path, path))
@@ -67,9 +71,10 @@ static bool is_path(const char *path) {
         const size_t before = here ? (size_t)(here - FORMS[i].path) : 0;
         const char *after = here ? here + strlen("INTERFACE") : "";
         if (here && strncmp(path, FORMS[i].path, before) == 0 && ends_with(path, after) &&
-            strlen(path) > before + strlen(after) &&
-            is_interface((struct bytes){path + before, strlen(path) - before - strlen(after)}))
-            return true;
+            strlen(path) > before + strlen(after)) {
+            *interface = keep(path + before, strlen(path) - before - strlen(after));
+            return is_interface((struct bytes){*interface, strlen(*interface)});
+        }
     }
     return is_dropin_of_network(path);
 }
@@ -124,7 +129,9 @@ enum outcome made_checked(const struct step *step, const char **interfaces) {
     if (!is_same(step->interface, "-") || !is_same(step->knob, step->target))
         return complain("%s is no file that keeps settings", step->target);
     if (is_same(step->value, "absent") || *step->value == '@')
-        return is_path(step->target) ? DONE : complain("%s is no file that keeps settings", step->target);
+        return is_path(step->target, interfaces)
+                   ? DONE
+                   : complain("%s is no file that keeps settings", step->target);
     if (read_step(step, making) != DONE)
         return FAILED;
     if (!is_same(making->interface, "-"))
@@ -264,4 +271,78 @@ bool is_ours_or_absent(const char *path, const struct kept *now) {
         if (bytes_begin(line, MADE_MARK))
             return true;
     return false;
+}
+
+/* --- whose it is --- */
+
+static enum outcome require_interface(const char *path, const char *name) {
+    return !*name || is_same(name, "-") || scope_grants_interface(name) == GRANTED
+               ? DONE
+               : complain(
+                     "not through sudo: %s is of %s, too, which is not one of the interfaces in " SCOPE_PLACE,
+                     path, name);
+}
+
+/* The interface that a line of a script of ours names; "" where it names none. */
+static const char *named_in(struct bytes line) {
+    static const struct {
+        const char *start;
+        int word;
+    } known[] = {{"keep ", 4}, {"[ \"$1 $2\" = ", 4}, {"[ \"$IFACE\" = ", 3}};
+    for (size_t i = 0; i < COUNT(known); i++) {
+        struct bytes rest = line, word = {"", 0};
+        if (!bytes_begin(line, known[i].start))
+            continue;
+        for (int j = 0; j <= known[i].word; j++)
+            if (!next_word(&rest, &word))
+                return "";
+        return replaced(kept_bytes(word), "'", "");
+    }
+    return "";
+}
+
+/* A driver's options, and a file of networkd, may be those of several interfaces. */
+static bool is_of_device(const char *path, const struct kept *kept, const char *interface) {
+    const char *driver;
+    const bool is_of = is_same(path, MODPROBE)
+                           ? module_of(interface, &driver) == DONE &&
+                                 strstr(text_string(&kept->content), print("options %s ", driver)) != NULL
+                           : is_dropin_of_network(path) && network_file_checked(path, interface) == DONE;
+    forgive();
+    return is_of;
+}
+
+static enum outcome require_lines(const char *path, const struct kept *kept) {
+    struct bytes rest = {text_string(&kept->content), kept->content.size}, line;
+    while (next_line(&rest, &line))
+        if (require_interface(path, named_in(line)) != DONE)
+            return FAILED;
+    return DONE;
+}
+
+/* What has the script run is of all that the script is of. */
+static enum outcome require_script(const char *path) {
+    const char *script = NULL;
+    bool runs_it = false;
+    struct kept kept;
+    for (size_t i = 0; i < COUNT(FORMS); i++)
+        if (FORMS[i].write == write_script)
+            script = FORMS[i].path;
+        else if (is_same(FORMS[i].path, path))
+            runs_it = FORMS[i].text != NULL;
+    if (!runs_it || !script)
+        return DONE;
+    return kept_read(script, &kept) == DONE ? require_lines(path, &kept) : FAILED;
+}
+
+enum outcome made_within_scope(const char *path, const struct kept *kept) {
+    const char *name;
+    if ((is_path(path, &name) && require_interface(path, name) != DONE) ||
+        require_lines(path, kept) != DONE || require_script(path) != DONE)
+        return FAILED;
+    const struct names names = names_in(AT_FDCWD, "/sys/class/net");
+    for (size_t i = 0; i < names.count; i++)
+        if (is_of_device(path, kept, names.at[i]) && require_interface(path, names.at[i]) != DONE)
+            return FAILED;
+    return DONE;
 }

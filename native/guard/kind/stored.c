@@ -53,6 +53,9 @@ static enum outcome put(const struct step *step) {
             return FAILED;
         if (mpi_caller && !is_ours_or_absent(step->target, &now))
             return complain("%s is somebody else's file", step->target);
+        if (mpi_caller &&
+            (made_within_scope(step->target, &now) != DONE || made_within_scope(step->target, &kept) != DONE))
+            return FAILED;
         if (kept.is == KEPT_FILE && now.is == KEPT_FILE) { /* whose it was */
             kept.uid = now.uid;
             kept.gid = now.gid;
@@ -105,6 +108,15 @@ static enum outcome restore(const struct step *step, const struct state *items, 
     if (whole && made && !is_same(kept_word(&now), made))
         return restore_by_lines(step, items, &kept);
     return kept_write(step->target, &kept);
+}
+
+enum outcome stored_within_scope(const struct step *step, const struct state *before) {
+    const char *whole = state_value(before, WHOLE),
+               *value = whole ? whole : state_value(before, step->target);
+    struct kept was, now;
+    if (!value || kept_parse(value, &was) != DONE || kept_read(step->target, &now) != DONE)
+        return FAILED;
+    return made_within_scope(step->target, &now) == DONE ? made_within_scope(step->target, &was) : FAILED;
 }
 
 /* What it is: a link's target, or the beginning of the content's SHA-256. */
