@@ -111,6 +111,18 @@ def test_contention_may_take_a_gain_away():
     assert any("'no difference' event by event" in line and "'faster'" in line for line in found.meaning)
 
 
+def test_a_network_that_takes_no_time_has_figures_too():
+    of = compared([1.0, 1.0, 1.0])
+    of.static.times[:, 1] = 0.0
+    of.alone.times[:, 1, 0] = 0.0
+    nothing = contended.contention(of, "").scenarios[0]
+    assert nothing.time.value == 0 and nothing.gap.value == 1 and nothing.verdict == "faster"
+    of.alone.times[:, 1, 0] = 0.25 * of.alone.times[:, 0, 0]  # ... but for what others take of its switches
+    shared = contended.contention(of, "")
+    assert shared.scenarios[0].change.value == pytest.approx(0.25) and shared.scenarios[0].gap is None
+    assert contended.matters(shared)
+
+
 def test_programs_beside_slow_it_against_alone():
     of = compared([1.1, 1.1, 1.1], beside=[2.2, 2.2, 1.1])
     found = contended.contention(of, "")

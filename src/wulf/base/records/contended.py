@@ -26,9 +26,9 @@ class Contended(Record, frozen=True, kw_only=True):
     verdict: str
     #: What the model alone says, with the likely value of every parameter [s].
     model_s: float
-    #: Event by event ÷ static, the program alone: how much contention matters.
-    gap: Estimate
-    #: With the programs beside it ÷ alone; null where there are none.
+    #: Event by event ÷ static, the program alone: how much contention matters; null where static takes no time.
+    gap: Estimate | None
+    #: With the programs beside it ÷ alone; null where there are none, and where it takes no time alone.
     slowed: Estimate | None = None
     #: How often another message came first than as it was traced.
     moved: int

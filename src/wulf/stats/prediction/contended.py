@@ -80,9 +80,11 @@ def figures(static: judge.Figures, times: NDArray[np.float64]) -> judge.Figures:
     times
         [row, network], as `Seen` has them, of the first rows [s].
     """
-    ratios = times / static.times[: len(times)]
     rows = [0, *(1 + sample % (len(times) - 1) for sample in range(len(static.times) - 1))]
-    return replace(static, times=static.times * ratios[rows])
+    # A network on which messages in their order take no time has nothing to scale: what was replayed stands for itself.
+    of_row = static.times[rows]
+    scale = np.divide(static.times, of_row, out=np.ones_like(of_row), where=of_row > 0)
+    return replace(static, times=times[rows] * scale)
 
 
 @dataclass(frozen=True)
@@ -143,8 +145,11 @@ def contended(of: Compared, network: int) -> Contended:
     )
 
 
-def _ratio(times: NDArray[np.float64], other: NDArray[np.float64], what: str) -> Estimate:
-    ratios = times / other
+def _ratio(times: NDArray[np.float64], other: NDArray[np.float64], what: str) -> Estimate | None:
+    """Return how much longer it takes; None where the other takes no time and this one does."""
+    if np.any((other == 0) & (times > 0)):
+        return None
+    ratios = np.divide(times, other, out=np.ones_like(times), where=other > 0)
     return uncertainty.estimate(
         float(ratios[0]), ratios[1:], "ratio", f"event by event {what}, same networks"
     )
@@ -191,7 +196,9 @@ def matters(found: Contention) -> bool:
     return any(_differs(one.gap) for one in (found.base, *found.scenarios))
 
 
-def _differs(gap: Estimate) -> bool:
+def _differs(gap: Estimate | None) -> bool:
+    if gap is None:
+        return True
     low, high = gap.low or gap.value, gap.high or gap.value
     return low > 1 + MARGIN or high < 1 - MARGIN
 
@@ -238,7 +245,9 @@ def _differing(of: Compared, scenarios: Sequence[Contended]) -> Iterator[str]:
             )
 
 
-def _gap_in_words(gap: Estimate) -> str:
+def _gap_in_words(gap: Estimate | None) -> str:
+    if gap is None:
+        return "On the network as it is the program takes time event by event, and none with messages in their order."
     low, high = gap.low or gap.value, gap.high or gap.value
     change = format_change(gap)
     if low > 1 + MARGIN:

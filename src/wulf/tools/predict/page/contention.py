@@ -8,7 +8,7 @@ from wulf.base.records import Contended, Prediction
 from wulf.base.text import printable
 from wulf.base.units import format_spread
 from wulf.page.parts import Column, Flag, Item, Table
-from wulf.page.words import change_item, count, name
+from wulf.page.words import UNKNOWN, change_item, count, name
 
 
 def table(found: Prediction, flags: dict[str, Flag]) -> Table | None:
@@ -39,9 +39,8 @@ def _row(one: Contended, flags: dict[str, Flag]) -> Iterator[Item]:
     yield Item(format_spread(one.time), one.time.value)
     yield change_item(one.change, flag)
     yield Item(one.verdict, None, flag)
-    yield change_item(one.gap)
-    if one.slowed is not None:
-        yield change_item(one.slowed)
+    for ratio in (one.gap, one.slowed) if one.beside else (one.gap,):
+        yield Item(UNKNOWN, None, "unknown") if ratio is None else change_item(ratio)
 
 
 def others(found: Prediction) -> Table | None:
