@@ -5,7 +5,7 @@ import pytest
 
 from tests.unit import make_records as make
 from tests.unit.test_cells import cells, launch
-from wulf.base.records import Clock, LeftOut, NodeRecord, ProbeInfo
+from wulf.base.records import Clock, Exits, LeftOut, NodeRecord, ProbeInfo
 from wulf.stats import estimate
 from wulf.stats.estimate.advise import tick_multiple
 
@@ -94,6 +94,20 @@ def test_lost_and_corrupt():
     results = [launch(index, 20_000, lost=1, corrupt=int(index == 0)) for index in range(8)]
     assert "8 of 808" in only(results, "lost").text
     assert only(results, "corrupt").severity == "error"
+
+
+def started(late, tolerance_ns, time_ns=20_000):
+    """Launches of a collective by the clock: 100 iterations that count, and some that do not."""
+    exits = Exits(
+        medians_ns=[[time_ns], [time_ns]], late=late, tolerances_ns=[tolerance_ns], clock_errors_ns=[50.0]
+    )
+    return [launch(index, time_ns + index, exits=exits) for index in range(8)]
+
+
+def test_ranks_that_did_not_begin_together_are_told():
+    assert "late_starts" not in kinds(started(late=5, tolerance_ns=2000))
+    assert "up to 50% of the iterations" in only(started(late=100, tolerance_ns=2000), "late_starts").text
+    assert "up to 8.00 µs late" in only(started(late=5, tolerance_ns=8000), "late_starts").text
 
 
 def test_two_groups_of_launches():

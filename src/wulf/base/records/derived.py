@@ -213,6 +213,7 @@ class Advice(Record, frozen=True, kw_only=True):
     kind: Literal[
         "not_reached",
         "contaminated",
+        "late_starts",
         "scheduler_tick",
         "shared_cpu",
         "bimodal",

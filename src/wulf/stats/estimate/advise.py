@@ -41,6 +41,12 @@ DRIFT_P = 0.01
 SMALLEST_P = 0.001
 #: Noise alone leaves some series unsettled; more than this share of them is worth a word.
 WARMUP_SHARE = 0.1
+#: Of a collective, ranks begin together where hardly an iteration is left out as some rank was late, ...
+LATE_SHARE = 0.25
+#: ... and those that count began within this share of what is measured, or within little more than what the probe
+#: always allows [s].
+LATE_OF_TIME = 0.2
+LATE_ALWAYS_S = 2.5e-6
 #: Operations and pairs that are named one by one.
 NAMED = 3
 
@@ -259,6 +265,32 @@ def _failed(results: Iterable[LaunchResult], plan: Plan) -> Iterator[Advice]:
             text=f"{_launches(len(cases))} failed: {printable(errors.pop() if len(errors) == 1 else alike, 300)}",
             advice="Failed launches are not in any figure. A failure that comes back needs its cause removed.",
         )
+
+
+def _late(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> Iterator[Advice]:
+    late = [(cell.exits, cell) for cell in cells if cell.exits is not None and _began_late(cell)]
+    if not late:
+        return
+    worst = max(exits.tolerance_s for exits, _ in late)
+    left_out = max(exits.late for exits, _ in late)
+    sizes = format_sizes((one.cell.size_bytes for _, one in late), (one.cell.size_bytes for one in cells))
+    yield Advice(
+        kind="late_starts",
+        severity="warning",
+        subject=_subject(stream, plan),
+        text=f"ranks did not begin together at {sizes}: up to {left_out:.0%} of the iterations do not count as one was "
+        f"late, in those that count one was up to {format_time(worst)} late",
+        advice="The times hold some of the waiting for a rank that had no CPU. Stop what else runs on the nodes, or "
+        "start no more ranks than there are CPUs.",
+    )
+
+
+def _began_late(cell: CellEstimate) -> bool:
+    exits = cell.exits
+    if exits is None:
+        return False
+    allowed_s = max(LATE_ALWAYS_S, LATE_OF_TIME * cell.time.value)
+    return exits.late > LATE_SHARE or exits.tolerance_s > allowed_s
 
 
 def _not_reached(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> Iterator[Advice]:
@@ -496,6 +528,7 @@ def _p_words(p_value: float) -> str:
 _LOOKS: tuple[Callable[[Stream, Sequence[CellEstimate], Plan], Iterator[Advice]], ...] = (
     _tick,
     _lost,
+    _late,
     _not_reached,
     _modes,
     _modes_within,
