@@ -56,7 +56,7 @@ def test_findings_by_severity_and_word(visit: Open) -> None:
     opened.page.locator("input[name=severity][value=info]").check()
     opened.page.locator("input[name=search]").fill("node02 another")
     assert shown.count() == 1
-    assert "Another MTU" in shown.first.inner_text()
+    assert "MTU differs" in shown.first.inner_text()
     opened.page.locator("input[name=search]").fill("no such words")
     assert shown.count() == 0
     assert opened.errors == []

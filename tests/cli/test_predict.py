@@ -204,7 +204,7 @@ def test_receives_from_anybody_are_said(place):
     write_container(place / "w.wtrace", {}, streams)
     found = predicted(place, "w.wtrace")
     assert found["wildcards"] == 5
-    assert any("5 receives take a message from anybody" in note for note in found["notes"])
+    assert any("5 receives take a message from any source" in note for note in found["notes"])
 
 
 #: Of a trace of which only the note and the time count: far longer than any launch takes.

@@ -80,7 +80,7 @@ def test_what_cannot_be_measured_is_not_changed(run, lab_cluster):
     assert done.returncode == 1, done.stdout + done.stderr
     assert "nothing can be measured: 4 of 4 measurements failed with it, 4 without" in done.stdout
     assert "--no-measure" in done.stdout
-    assert "still there: Another MTU" in done.stdout
+    assert "still there: MTU differs" in done.stdout
     assert on(lab_cluster, "node03", MTU).strip() == "1400"
 
 

@@ -42,7 +42,7 @@ def check(**changes) -> Check:
 def rule(**changes) -> Consistency:
     plain = {
         "id": "same.mtu",
-        "title": "Another MTU",
+        "title": "MTU differs",
         "severity": "warn",
         "costs": ["bandwidth"],
         "effect": 0.5,
@@ -271,7 +271,7 @@ def test_junit(judged: Audit) -> None:
     assert suite.attrib["failures"] == "2"
     assert (suite.attrib["errors"], suite.attrib["tests"]) == ("1", "4")
     failed = {case.attrib["name"] for case in suite if case.find("failure") is not None}
-    assert failed == {"nic.half: Half duplex", "same.mtu: Another MTU"}
+    assert failed == {"nic.half: Half duplex", "same.mtu: MTU differs"}
 
 
 def test_markdown_and_page_are_safe(judged: Audit) -> None:

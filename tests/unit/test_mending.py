@@ -278,7 +278,7 @@ def test_what_was_kept_and_then_not_looked_at_is_told() -> None:
 def test_what_was_only_refused_is_on_the_page_too() -> None:
     records = nodes(node03={MTU: 1400, f"owner.{MTU}": "NetworkManager"})
     table = section.table(Mending(findings=[], refused=choose(records).refused))
-    assert table.note.startswith("Not mended: Another MTU than the other nodes: node03: nic.mtu is held by")
+    assert table.note.startswith("Not mended: MTU differs from the other nodes: node03: nic.mtu is held by")
 
 
 def test_every_changed_node_is_measured_with_one_that_is_not() -> None:
@@ -316,7 +316,7 @@ def test_what_was_mended_is_told() -> None:
 
 def test_a_finding_that_is_told_in_parts_has_all_its_nodes_on_the_page() -> None:
     audit = found_on(nodes(5, node03={MTU: 1400}, node04={MTU: 1300}))
-    [row] = [row for row in findings_table(audit, None).rows if row[0].text.startswith("Another MTU")]
+    [row] = [row for row in findings_table(audit, None).rows if row[0].text.startswith("MTU differs")]
     assert row[2].text == "node[03-04]"
     assert "1400" in row[3].text
     assert "1300" in row[3].text

@@ -28,7 +28,7 @@ def test_nodes_that_differ_come_first_and_name_the_facts(shown: Findings) -> Non
 def test_only_what_some_nodes_do_not_tell_is_a_gap_of_theirs(shown: Findings) -> None:
     gaps = {row.nodes: row.gaps for row in shown.alike.rows if row.gaps}
     assert gaps == {"compute[010,026]": ("cpu",)}
-    assert "as far as they told: blas, hpl, keep" in shown.alike.note
+    assert "as far as they answered: blas, hpl, keep" in shown.alike.note
 
 
 def test_nodes_that_are_alike_need_no_table() -> None:

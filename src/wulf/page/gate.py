@@ -50,11 +50,6 @@ def markdown(text: str) -> str:
     return "".join(_MARKDOWN.get(char, char) for char in line(text))
 
 
-def markdown_code(text: str) -> str:
-    """Return text between marks of code."""
-    return f"`{line(text).replace('`', chr(39))}`"
-
-
 def latex(text: str) -> str:
     """Return text that LaTeX prints as it is."""
     return "".join(_LATEX.get(char, char) for char in line(text))

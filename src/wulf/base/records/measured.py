@@ -441,10 +441,6 @@ class LaunchResult(Record, frozen=True, kw_only=True, tag="launch"):
             return None
         return statistics.geometric_mean(reference.time_s for reference in self.references)
 
-    def reference_of(self, place: Place) -> float | None:
-        """Time of the reference beside the samples of one place [s]; None where none was made."""
-        return next((one.time_s for one in self.references if one.place == place), None)
-
 
 LogRecord = NodeRecord | LaunchResult
 

@@ -19,8 +19,6 @@ from wulf.tools.trace.page.tables import about
 _CALLS = 10
 #: Ranks that have a row of their own; of more, neighbours are taken together.
 _MOST_RANKS = 32
-#: Lines of a heat map that have numbers in their fields.
-MOST_NUMBERS = 12
 
 
 def timeline(found: TraceSummary) -> Figure:
