@@ -70,7 +70,7 @@ def run(cluster: Cluster, seed: int) -> Run:
     rng = np.random.default_rng([seed, 7])
     plan = TunePlan(
         objective="latency",
-        metrics=objective.named("latency", _operation).metrics,
+        metrics=objective.named("latency", _operation, lambda _: _operation()).metrics,
         candidates=[
             Candidate(knob=knob, original="off", values=["on"], toggle_s=0.3) for knob in cluster.knobs
         ],
@@ -264,7 +264,11 @@ def _stormy(seed: Sequence[int], times: int) -> Count:
         ratio = found.confirmation.ratio if found.confirmation is not None else None
         if ratio is None or ratio.low is None or ratio.high is None or list(found.kept) != ["knob00"]:
             continue
-        truth = math.exp(cluster.effect(found.kept, {}, objective.named("latency", _operation).metrics[0]))
+        truth = math.exp(
+            cluster.effect(
+                found.kept, {}, objective.named("latency", _operation, lambda _: _operation()).metrics[0]
+            )
+        )
         hits += ratio.low <= truth <= ratio.high
         of += 1
     return Count(hits=hits, of=of)

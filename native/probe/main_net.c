@@ -66,8 +66,17 @@ static int serve(const struct arguments *arguments, struct failure *failure) {
     return status;
 }
 
+/* What to call the servers in errors that may be about any of them. */
+static void name_peers(const struct net_links *links, char *name, size_t capacity) {
+    size_t length = (size_t)snprintf(name, capacity, "%s%s", links->count > 1 ? "one of " : "",
+                                     links->count > 0 ? links->each[0].peer : "");
+    for (size_t i = 1; i < links->count && length < capacity; i++)
+        length += (size_t)snprintf(name + length, capacity - length, ",%s", links->each[i].peer);
+}
+
 static int measure(const struct arguments *arguments, struct failure *failure) {
-    struct node nodes[2] = {0};
+    static struct node nodes[1 + LINKS_MOST];
+    static struct net_links links;
     struct introduction introduction = {
         .program = PROGRAM, .nodes = nodes, .node_count = 1, .yields = arguments->yield};
     node_describe(&nodes[0]);
@@ -76,16 +85,19 @@ static int measure(const struct arguments *arguments, struct failure *failure) {
     char token[TOKEN_MAX];
     if (token_read(arguments->token_stdin, token, failure) != 0)
         return -1;
-    struct net_link link;
-    int status = net_join(arguments, token, &link, &nodes[1], failure);
+    int status = net_join_all(arguments, token, &links, &nodes[1], failure);
+    char peers[NODE_HOST_BYTES + sizeof "one of "];
+    name_peers(&links, peers, sizeof peers);
     if (status == 0)
-        status = guard(link.peer, (unsigned)arguments->peer_timeout_s, failure);
+        status = guard(peers, (unsigned)arguments->peer_timeout_s, failure);
     if (status == 0) {
-        const struct channel channel = net_channel(&link);
-        introduction.node_count = 2;
+        const bool group = operation_find(arguments->op)->group;
+        const struct channel channel =
+            group ? net_channel_of_all(&links, peers) : net_channel(&links.each[0]);
+        introduction.node_count = 1 + links.count;
         status = launch_run(arguments, &introduction, &channel, NULL, failure);
     }
-    net_close(&link);
+    net_close_all(&links);
     return status;
 }
 

@@ -85,7 +85,8 @@ struct operation {
     size_t size_step; /* sizes are multiples of it; 0 counts as 1 */
     struct parameter parameter;
     enum room room;
-    unsigned visit_scale; /* visits are so many times as long as asked for; 0 counts as 1 */
+    unsigned visit_scale;   /* visits are so many times as long as asked for; 0 counts as 1 */
+    unsigned warmup_visits; /* at most, of what may never settle; 0 counts as WARMUP_MAX_VISITS */
     const char *summary;
     /* Before the ranks have sent each other anything, on both of them; NULL for nothing. What the library
      * says. */

@@ -188,8 +188,9 @@ static double median_ns(const struct visit *visit) {
 
 static int warm_up(struct run *run, struct cell *cell) {
     const struct operation *operation = run->plan->operation;
+    const size_t most = operation->warmup_visits == 0 ? WARMUP_MAX_VISITS : operation->warmup_visits;
     double iteration_ns = 0;
-    for (size_t done = 0; done < WARMUP_MAX_VISITS && !cell->warmup_settled; done++) {
+    for (size_t done = 0; done < most && !cell->warmup_settled; done++) {
         const struct calibration_input input = calibration(run, iteration_ns);
         const uint64_t iterations = warmup_iterations(done, &input);
         const bool whole = iterations == calibrate_iterations(&input);

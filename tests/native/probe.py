@@ -48,6 +48,7 @@ KEYS = {
         *("type", "op", "size", "visit", "port", "ports", "sent", "answered", "arrived", "late", "again"),
         "medians_ns",
     },
+    "incast": {"type", "op", "size", "visit", "senders", "times_ns", "arrived", "again"},
     "trace": {"type", "protocol", "from_port", "to_port", "hops", "reached"},
     "reference": {"type", "medians_ns", "at_us"},
     "scheduled": {"type", "of"},
@@ -76,7 +77,11 @@ def lines_of(output: bytes) -> list[Line]:
         assert said_keys in (KEYS[kind], KEYS[kind] | OF_COLLECTIVES if kind == "cell" else None), raw
         assert not about & set(line) or kind in ("cell", "reference", "scheduled"), raw
         said = parse.message(raw)
-        if kind in ("flows", "trace"):  # read by `wulf.node.probe.flows`
+        if kind in (
+            "flows",
+            "incast",
+            "trace",
+        ):  # read by `wulf.node.probe.flows` and `wulf.node.probe.incast`
             result.append(line)
             continue
         assert said is not None, raw

@@ -256,6 +256,36 @@ def test_tells_what_each_flow_meets(net_probe: Path, op: str) -> None:
     assert len({tuple(visit["ports"]) for visit in visits}) == 1
 
 
+@pytest.mark.parametrize("op", ["tcp_incast", "udp_incast"])
+def test_several_send_to_one_at_once(net_probe: Path, op: str) -> None:
+    with server(net_probe) as (_, one), server(net_probe) as (_, other):
+        argv = client(net_probe, one, op, "64,20000", *SHORT)
+        place = argv.index("--connect") + 1
+        argv[place] = f"{argv[place]},127.0.0.1:{other}"
+        lines = run(argv)
+    assert len(lines[0]["hosts"]) == 3
+    found = cells(lines)
+    assert list(found) == [64, 20000]
+    assert all(cell["corrupt"] == 0 for cell in found.values())
+    visits = [line for line in lines if line["type"] == "incast"]
+    assert {line["senders"] for line in visits} == {2}
+    for visit in visits:
+        assert all(time > 0 for time in visit["times_ns"])
+        if op == "udp_incast":
+            assert visit["arrived"] == [2 * visit["size"]] * len(visit["times_ns"])
+        else:
+            assert len(visit["again"]) == 2
+
+
+def test_an_operation_of_a_pair_takes_one_server(net_probe: Path) -> None:
+    with server(net_probe) as (_, one), server(net_probe) as (_, other):
+        argv = client(net_probe, one, "tcp_rr", "64", *SHORT)
+        place = argv.index("--connect") + 1
+        argv[place] = f"{argv[place]},127.0.0.1:{other}"
+        lines = run(argv, expected_code=3)
+    assert "tcp_rr takes one server, not 2" in lines[-1]["message"]
+
+
 def test_a_flow_has_the_port_that_is_asked_for(net_probe: Path) -> None:
     with server(net_probe) as (_, port):
         lines = run(client(net_probe, port, "udp_flows:1", "64", "--port", "29876", *SHORT))

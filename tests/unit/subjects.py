@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tests.unit import (
+    incast_fixture,
     paths_fixture,
     predict_fixture,
     report_fixture,
@@ -360,6 +361,11 @@ SUBJECTS: dict[str, tuple[Sample, ...]] = {
     ),
     "wulf.tools.hpcc.page.build": (lambda: (hpcc(),),),
     "wulf.tools.hpl.page.view.build": (hpl,),
+    "wulf.tools.incast.page.build": (
+        lambda: (incast_fixture.broken(),),
+        lambda: (incast_fixture.clean(),),
+        lambda: (incast_fixture.nothing(),),
+    ),
     "wulf.tools.measure.page.view.build": (
         lambda: report_fixture.make(ops=("mpi_pingpong", "udp_rr"), sizes=12),
         report_fixture.empty,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from wulf.base.errors import UsageError
 from wulf.node.cluster import inventory
-from wulf.node.lab import fabric_faults, slurm, topology
+from wulf.node.lab import fabric_faults, port_faults, slurm, topology
 from wulf.node.lab.topology import Link
 
 
@@ -244,3 +244,22 @@ def test_a_fault_of_a_switch_is_of_what_it_sends(text: str, exits: list[tuple[st
 def test_refuses_faults_that_a_fabric_cannot_have(text: str) -> None:
     with pytest.raises(UsageError):
         fabric_faults.parse(text, topology.parse_fabric("leaf-spine:2x4"))
+
+
+def test_a_port_is_made_as_it_is_written_and_as_it_was() -> None:
+    port = port_faults.parse("node01:queue=64KiB,rate=1gbit", ["node01"])
+    (command,) = port.commands(topology.Link(), has_netem=True)
+    assert command[command.index("limit") + 1] == str(64 * 1024)
+    assert command[command.index("rate") + 1] == "1gbit"
+    well = port_faults.parse("node01:none", ["node01"])
+    assert well.commands(topology.Link(), has_netem=True) == []
+    (usual,) = well.commands(topology.Link(rate="1gbit"), has_netem=True)
+    assert "128kb" in usual
+
+
+@pytest.mark.parametrize(
+    "text", ["node09:queue=64KiB", "node01:queue=1KiB", "node01:queue=much", "node01:queue="]
+)
+def test_refuses_what_a_port_cannot_be(text: str) -> None:
+    with pytest.raises(UsageError):
+        port_faults.parse(text, ["node01"])

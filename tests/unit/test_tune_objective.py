@@ -19,7 +19,7 @@ def known(op):
 
 @pytest.mark.parametrize("name", ["latency", "bandwidth"])
 def test_named_objectives_have_weights_and_guards(name):
-    goal = objective.named(name, lambda: PING_PONG)
+    goal = objective.named(name, lambda: PING_PONG, known)
     assert any(metric.weight > 0 for metric in goal.metrics)
     assert any(metric.guard and metric.weight == 0 for metric in goal.metrics)
     (sizes,) = goal.probes.values()
@@ -32,14 +32,25 @@ def test_named_objectives_have_weights_and_guards(name):
 
 def test_the_tail_that_guards_is_measured_at_the_smallest_size():
     for name in ("latency", "bandwidth"):
-        goal = objective.named(name, lambda: KNOWN["tcp_rr"])
+        goal = objective.named(name, lambda: KNOWN["tcp_rr"], known)
         (tail,) = [metric.figure for metric in goal.metrics if metric.pattern == "tail"]
         smallest = min(goal.probes["tcp_rr"])
         assert tail == ProbeFigure(op="tcp_rr", size_bytes=smallest, statistic=objective.TAIL)
 
 
+def test_many_to_one_is_measured_with_all_nodes_at_once():
+    known = {"tcp_incast": operation("tcp_incast"), "tcp_rr": operation("tcp_rr")}.__getitem__
+    goal = objective.named("incast", None, known)
+    nodes = ["a", "b", "c", "d", "e"]
+    together, alone = goal.workload(nodes).parts
+    assert (together.op, together.places, together.group) == ("tcp_incast", [tuple(nodes)], True)
+    assert (alone.op, alone.group) == ("tcp_rr", False)
+    assert all(len(place) == 2 for place in alone.places)
+    assert [metric.name for metric in goal.metrics if metric.guard] == ["tcp_rr 64 B mean"]
+
+
 def test_an_application_is_an_objective():
-    goal = objective.named("app: ./solve --fast", None)
+    goal = objective.named("app: ./solve --fast", None, None)
     (part,) = goal.commands
     assert (part.command, part.match) == ("./solve --fast", "")
     assert goal.metrics[0].unit == "s"
@@ -58,7 +69,7 @@ def test_a_pattern_needs_one_group(match):
 @pytest.mark.parametrize("name", ["speed", "app:", "app:  "])
 def test_what_is_no_objective(name):
     with pytest.raises(UsageError, match="--objective"):
-        objective.named(name, None)
+        objective.named(name, None, None)
 
 
 FILE = b"""

@@ -13,6 +13,7 @@
 #include "probe/net/socket.h"
 
 static const uint64_t OPEN_EVERY_NS = 50000000;
+enum { ENDPOINT_BYTES = 300 };
 
 /* Say in words why the server does not serve. */
 static int turned_away(const char *code, const char *peer, struct failure *failure) {
@@ -82,17 +83,24 @@ static int open_datagrams(const struct arguments *arguments, struct net_link *li
     return knock(link, arguments->peer_timeout_s * 1000000000U, failure);
 }
 
-int net_join(const struct arguments *arguments, const char token[TOKEN_MAX], struct net_link *link,
-             struct node *server, struct failure *failure) {
-    const char *name = arguments->peer_name != NULL ? arguments->peer_name : arguments->connect;
-    *link = (struct net_link){.tcp = -1, .udp = -1};
+/* Take one of several that are separated by commas; false where there is none left. */
+static bool take_one(const char **list, char *one, size_t capacity) {
+    if (**list == '\0')
+        return false;
+    const size_t length = strcspn(*list, ",");
+    snprintf(one, capacity, "%.*s", (int)length, *list);
+    *list += length + ((*list)[length] == ',');
+    return true;
+}
+
+static int join(const struct arguments *arguments, const char *endpoint, const char token[TOKEN_MAX],
+                struct net_link *link, struct node *server, struct failure *failure) {
     link->datagram_timeout_ns = arguments->datagram_timeout_us * 1000U;
     link->first_port = (uint16_t)arguments->port;
-    snprintf(link->peer, sizeof link->peer, "%s", name);
     struct addrinfo *addresses = NULL;
     if (getrandom(&link->tag, sizeof link->tag, 0) != (ssize_t)sizeof link->tag)
         return failure_set(failure, "system", "", "no random number: %s", strerror(errno));
-    if (net_resolve(arguments->connect, &addresses, failure) != 0)
+    if (net_resolve(endpoint, &addresses, failure) != 0)
         return -1;
     link->tcp = net_connect(addresses, (unsigned)arguments->peer_timeout_s, link->peer, failure);
     freeaddrinfo(addresses);
@@ -102,4 +110,25 @@ int net_join(const struct arguments *arguments, const char token[TOKEN_MAX], str
     if (agree(arguments, token, link, server, failure) != 0)
         return -1;
     return operation_find(arguments->op)->lossy ? open_datagrams(arguments, link, failure) : 0;
+}
+
+int net_join_all(const struct arguments *arguments, const char token[TOKEN_MAX], struct net_links *links,
+                 struct node *servers, struct failure *failure) {
+    const char *endpoints = arguments->connect;
+    const char *names = arguments->peer_name != NULL ? arguments->peer_name : arguments->connect;
+    char endpoint[ENDPOINT_BYTES];
+    links->count = 0;
+    while (take_one(&endpoints, endpoint, sizeof endpoint)) {
+        if (links->count == LINKS_MOST)
+            return failure_set(failure, "ranks", "", "more than %d servers", LINKS_MOST);
+        struct net_link *link = &links->each[links->count];
+        *link = (struct net_link){.tcp = -1, .udp = -1};
+        if (!take_one(&names, link->peer, sizeof link->peer))
+            snprintf(link->peer, sizeof link->peer, "%.*s", (int)sizeof link->peer - 1, endpoint);
+        if (join(arguments, endpoint, token, link, &servers[links->count++], failure) != 0)
+            return -1;
+    }
+    if (links->count != 1 && !operation_find(arguments->op)->group)
+        return failure_set(failure, "ranks", "", "%s takes one server, not %zu", arguments->op, links->count);
+    return 0;
 }

@@ -20,6 +20,13 @@ struct net_link {
     char peer[NODE_HOST_BYTES]; /* its name in errors */
 };
 
+/* All servers of a client: one, or of an operation of a group several. */
+enum { LINKS_MOST = 64 };
+struct net_links {
+    struct net_link each[LINKS_MOST];
+    size_t count;
+};
+
 /* What client and server agree on. */
 struct agreement {
     const struct operation *operation;
@@ -31,11 +38,16 @@ struct agreement {
 /* Commands to and from the other side. */
 struct channel net_channel(struct net_link *link);
 
-void net_close(struct net_link *link);
+/* Commands to all servers, whose links a visit of a group gets as `struct net_links`. */
+struct channel net_channel_of_all(struct net_links *links, const char *peer);
 
-/* Client: connect, show the token, agree, open the way for datagrams; `server` receives where it runs. */
-int net_join(const struct arguments *arguments, const char token[TOKEN_MAX], struct net_link *link,
-             struct node *server, struct failure *failure);
+void net_close(struct net_link *link);
+void net_close_all(struct net_links *links);
+
+/* Client: connect to all servers, show them the token, agree, open the way for datagrams; `servers` has room
+ * for LINKS_MOST and receives where they run. */
+int net_join_all(const struct arguments *arguments, const char token[TOKEN_MAX], struct net_links *links,
+                 struct node *servers, struct failure *failure);
 
 /* Server: wait `timeout_s` for the client with the right token. Others are turned away, and keep nobody
  * waiting. */

@@ -28,14 +28,18 @@ class Shown:
             "Judge the single paths between nodes instead, like 'wulf diagnose paths', which has more options."
         ),
     ] = False
+    incast: Annotated[
+        bool,
+        Option("Send from many to one instead, like 'wulf diagnose incast', which has more options."),
+    ] = False
     junit: Annotated[Path | None, Option("Also write JUnit XML to this file.", metavar="FILE")] = None
     json: JsonField = False
 
 
 @flat
 def command(request: DiagnoseRequest, shown: Shown) -> None:
-    if shown.paths:
-        _paths(request, shown)
+    if shown.paths or shown.incast:
+        _instead(request, shown)
         return
     from wulf.base import store
     from wulf.page.sections import diagnosis as report
@@ -59,16 +63,19 @@ def command(request: DiagnoseRequest, shown: Shown) -> None:
         raise typer.Exit(EXIT_FINDINGS)
 
 
-def _paths(request: DiagnoseRequest, shown: Shown) -> None:
-    """Do what 'wulf diagnose paths' does with the options that both have."""
+def _instead(request: DiagnoseRequest, shown: Shown) -> None:
+    """Do what 'wulf diagnose paths' or 'wulf diagnose incast' does with the options that both have."""
     from wulf.base.tool import tools
     from wulf.face.cli.progress import Display
     from wulf.face.cli.tool import Shown as Form
     from wulf.face.cli.tool import show_record
 
+    word = "paths" if shown.paths else "incast"
+    if shown.paths and shown.incast:
+        raise UsageError("--paths or --incast: one at a time")
     if request.run is not None or request.baseline is not None or shown.junit is not None:
-        raise UsageError("--paths measures anew: it takes no run, no --baseline and no --junit")
-    tool = tools()["diagnose paths"]
+        raise UsageError(f"--{word} measures anew: it takes no run, no --baseline and no --junit")
+    tool = tools()[f"diagnose {word}"]
     asked = tool.part(tool.request)(request.cluster, nodes=request.nodes, budget_s=request.budget_s)
     with Display() as progress:
         found = tool.part(tool.work)(asked, progress)

@@ -246,15 +246,17 @@ def plant(
         list[str] | None,
         typer.Argument(
             metavar="[MISTAKE]...",
-            help=f"Of {', '.join(MISTAKE_NAMES)}; default: all that these nodes can have. With a fabric, also the "
-            "fault of a switch: spine3:loss=1%, spine3:delay=50us, spine3:rate=100mbit, "
-            "spine3>leaf2:loss=1% (only what spine3 sends to leaf2); spine3:none removes it.",
+            help=f"Of {', '.join(MISTAKE_NAMES)}; default: all that these nodes can have. Or the switch's port "
+            "to a node: node01:queue=64KiB (of 100 Mbit/s, or another ,rate=1gbit), node01:none. With a fabric also "
+            "a fault of a switch: spine3:loss=1%, spine3:delay=50us, spine3:rate=100mbit, spine3>leaf2:loss=1% (only "
+            "what spine3 sends to leaf2); spine3:none removes it.",
         ),
     ] = None,
 ) -> None:
     """Make mistakes that real administrators make, on some nodes, for 'wulf audit' and 'wulf tune' to find."""
     from wulf.node.lab.fabric_faults import is_fault
     from wulf.node.lab.planted_faults import MISTAKES
+    from wulf.node.lab.port_faults import is_port
     from wulf.node.probe import build
 
     current = _lab()
@@ -262,8 +264,12 @@ def plant(
     for fault in of_switches:
         current.plant_in_fabric(fault, lambda name: str(build.build_program(name, None).path))
         sys.stdout.write(f"{fault}: planted\n")
-    mistakes = [name for name in mistakes or [] if name not in of_switches]
-    if of_switches and not mistakes:
+    of_ports = [name for name in mistakes or [] if is_port(name)]
+    for port in of_ports:
+        current.plant_at_port(port)
+        sys.stdout.write(f"{port}: planted\n")
+    mistakes = [name for name in mistakes or [] if name not in (*of_switches, *of_ports)]
+    if (of_switches or of_ports) and not mistakes:
         return
     names = current.layout.names()
     has_drivers = current.layout.vm is not None

@@ -18,7 +18,7 @@ from typing import Literal
 import msgspec
 
 from wulf.base.errors import LabError
-from wulf.node.lab import connect, fabric_faults, leaf_spine, nodes, slurm, system, topology
+from wulf.node.lab import connect, fabric_faults, leaf_spine, nodes, port_faults, slurm, system, topology
 from wulf.node.lab.topology import Fabric, Link, Node, Topology
 from wulf.node.lab.vm import image
 from wulf.node.lab.vm.machine import Vm
@@ -148,6 +148,15 @@ class Lab:
         fault = fabric_faults.parse(text, self.layout.fabric)
         with _locked(self.directory):
             leaf_spine.plant(self.state.namespace, fault, self.directory / "delay.log", program)
+
+    def plant_at_port(self, text: str) -> None:
+        """Make the port that a node is plugged into as a text says (`wulf.node.lab.port_faults.parse`)."""
+        port = port_faults.parse(text, self.layout.names())
+        inside = ["ip", "netns", "exec", self.state.namespace]
+        with _locked(self.directory):
+            system.attempt([*inside, "tc", "qdisc", "delete", "dev", f"vb-{port.node}", "root"])
+            for argv in port.commands(self._node(port.node).link, has_netem=not self.layout.delayer):
+                system.run([*inside, *argv])
 
     def down(self) -> None:
         """Remove everything; also what a crash has left."""

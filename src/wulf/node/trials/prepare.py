@@ -83,15 +83,16 @@ def goal(
     ConfigError, UsageError
         It cannot be read; says why.
     """
+    known: Callable[[str], Operation] = lambda op: site.toolbox([op], mpi, say).operations[0]  # noqa: E731 - used below
     if name.endswith(".toml"):
         try:
             text = Path(name).read_bytes()
         except OSError as error:
             raise ConfigError(f"cannot read {name}: {error.strerror}") from None
-        return objective.from_toml(text, name, lambda op: site.toolbox([op], mpi, say).operations[0])
+        return objective.from_toml(text, name, known)
     if name.startswith("app:") and match:
         return objective.application(name.removeprefix("app:").strip(), match, better, unit)
-    return objective.named(name, lambda: _ping_pong(site.toolbox(None, mpi, say).operations))
+    return objective.named(name, lambda: _ping_pong(site.toolbox(None, mpi, say).operations), known)
 
 
 def placed(target: objective.Objective, transport: str) -> objective.Objective:

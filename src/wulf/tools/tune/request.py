@@ -32,7 +32,7 @@ KnobsField = Annotated[
     ),
 ]
 ObjectiveField = Annotated[
-    str, Option("latency, bandwidth, 'app: COMMAND' (run on the first node), or a .toml file.")
+    str, Option("latency, bandwidth, incast, 'app: COMMAND' (run on the first node), or a .toml file.")
 ]
 MatterField = Annotated[
     float, Option("Changes of the objective smaller than this do not matter.", unit=SHARE)

@@ -32,6 +32,8 @@ USUAL: Statistic = "mean"
 TAIL: Statistic = "p99"
 #: Messages of this size show what the network carries, not how fast it answers [B].
 LARGE_BYTES = 65536
+#: Message of each sender where many send to one, and a request that nothing holds up [B].
+INCAST_BYTES, SMALL_BYTES = (16384, 65536), 64
 _APP = "app:"
 
 
@@ -46,6 +48,8 @@ class Objective(msgspec.Struct, frozen=True, kw_only=True):
     #: Operation of the probe → sizes [B].
     probes: dict[str, list[int]]
     commands: list[Operation]
+    #: Operations of the probe in which all nodes take part at once.
+    together: frozenset[str] = frozenset()
 
     @property
     def figures(self) -> list[ProbeFigure]:
@@ -55,7 +59,13 @@ class Objective(msgspec.Struct, frozen=True, kw_only=True):
     def workload(self, nodes: Sequence[str], pairs: Sequence[Pair] | None = None) -> Workload:
         """Return what one trial measures on these nodes; between `pairs` where they are given."""
         places: list[Place] = list(pairs_for(nodes) if pairs is None else pairs)
-        probes = [Part(op=op, sizes_bytes=sizes, places=places) for op, sizes in self.probes.items()]
+        everybody: list[Place] = [tuple(nodes)]
+        probes = [
+            Part(op=op, sizes_bytes=sizes, places=everybody, group=True)
+            if op in self.together
+            else Part(op=op, sizes_bytes=sizes, places=places)
+            for op, sizes in self.probes.items()
+        ]
         first: list[Place] = [(nodes[0],)]
         commands = [Part(op=one.name, sizes_bytes=[0], places=first, group=True) for one in self.commands]
         return Workload(parts=[*probes, *commands], sweeps=SWEEPS, visit_us=VISIT_US)
@@ -72,13 +82,15 @@ def metric_name(figure: ProbeFigure) -> str:
     return f"{figure.op} {format_bytes(figure.size_bytes)}{tail}"
 
 
-def named(name: str, ping_pong: Callable[[], Operation]) -> Objective:
-    """Return the objective ``latency``, ``bandwidth`` or ``app: CMD``.
+def named(name: str, ping_pong: Callable[[], Operation], known: Callable[[str], Operation]) -> Objective:
+    """Return the objective ``latency``, ``bandwidth``, ``incast`` or ``app: CMD``.
 
     Parameters
     ----------
     ping_pong
         Called for the operation to measure, when one is needed.
+    known
+        As of `from_toml`.
 
     Raises
     ------
@@ -91,12 +103,28 @@ def named(name: str, ping_pong: Callable[[], Operation]) -> Objective:
     if name == "bandwidth":
         weights = {65536: 1.0, 262144: 1.0, 1048576: 2.0}
         return _probe_goal(name, "throughput", ping_pong(), weights, guards=[64], watched=[1024, 8192])
+    if name == "incast":
+        return _incast(known("tcp_incast"), known("tcp_rr"))
     if name.startswith(_APP):
         command = name.removeprefix(_APP).strip()
         if not command:
             raise UsageError("--objective 'app: COMMAND': which command?")
         return application(command, "", "lower", "s")
-    raise UsageError(f"--objective {name!r}: latency, bandwidth, 'app: COMMAND' or a .toml file")
+    raise UsageError(f"--objective {name!r}: latency, bandwidth, incast, 'app: COMMAND' or a .toml file")
+
+
+def _incast(together: Operation, alone: Operation) -> Objective:
+    """Return the objective of many to one: the mean, which has the stalls; small requests must not get slower."""
+    metrics = [_probe_metric(together, size, weight=1.0) for size in INCAST_BYTES]
+    guard = _probe_metric(alone, SMALL_BYTES, guard=True)
+    return Objective(
+        name="incast",
+        profile="throughput",
+        metrics=[*metrics, guard],
+        probes={together.name: list(INCAST_BYTES), alone.name: [SMALL_BYTES]},
+        commands=[],
+        together=frozenset({together.name}),
+    )
 
 
 def application(command: str, match: str, better: Literal["lower", "higher"], unit: str) -> Objective:
@@ -173,6 +201,7 @@ def from_toml(text: bytes, origin: str, known: Callable[[str], Operation]) -> Ob
         metrics=metrics,
         probes={op: sorted(set(wanted)) for op, wanted in sizes.items()},
         commands=commands,
+        together=frozenset(op for op in sizes if known(op).pattern == "incast"),
     )
 
 
