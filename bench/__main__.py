@@ -37,6 +37,7 @@ NAMES = (
     "scheduling",
     "confusion",
     "paths",
+    "incast",
     "infer",
     "matrix-scale",
     "ops-cost",
