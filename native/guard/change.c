@@ -300,6 +300,11 @@ static void read_back(const char *tx, const struct plan *plan) {
         forgive();
 }
 
+/* The content of a file is no word for a log that others may see. */
+static const char *shown(const struct step *step) {
+    return starts_with(step->value, "file:") ? "file" : keep(step->value, strnlen(step->value, SHOWN));
+}
+
 void apply(const char *tx) {
     struct plan plan;
     note_about("apply", tx);
@@ -313,7 +318,7 @@ void apply(const char *tx) {
         put_back_for(tx, FULL_STATE, FULL_STATE);
     for (size_t i = 0; i < plan.count; i++) {
         const struct step *step = &plan.steps[i];
-        const char *value = keep(step->value, strnlen(step->value, SHOWN));
+        const char *value = shown(step);
         note("put %zu: %s=%s", step->number, step->knob, value);
         if (put_step(tx, step) != DONE) {
             const char *refused =

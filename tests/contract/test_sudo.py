@@ -637,6 +637,18 @@ def test_what_root_has_done_is_neither_given_up_nor_shown(granted: Node, verb: s
     assert history == "broken\n"
 
 
+def test_what_root_has_written_himself_is_not_shown(granted: Node) -> None:
+    secret, content = "/etc/wulf/secret", base64.b64encode(b"pearl").decode()
+    assert granted.root(PLACE, "lock", "root", "60").returncode == 0
+    step = f"{secret}\tstored\t-\t{secret}\tfile:600:{content}\n"
+    assert granted.root(PLACE, "swap", "-", "A", "root", "60", stdin=step).returncode == 0
+    assert granted.root(PLACE, "confirm", "A").returncode == 0
+    granted.root(PLACE, "unlock", "root")
+    said = [granted.root(PLACE, "status").stdout, granted.guard("status").stdout]
+    granted.root("sh", "-c", f"rm -rf {secret} /var/lib/wulf/tx/A")
+    assert [(secret in one, content in one) for one in said] == [(True, True), (True, False)], said
+
+
 def test_who_has_a_cgroup_of_his_own_freezes_no_guard(granted: Node) -> None:
     """With a tree of cgroups of his own (user sessions have one) he could stop who has the lock."""
     roots = [Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup")]
