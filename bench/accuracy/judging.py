@@ -114,7 +114,9 @@ def _bounds(one: Estimate) -> tuple[float, float]:
 def load(directory: Path) -> Measured:
     """Read what was measured."""
     launches = msgspec.json.Decoder(Launch).decode_lines((directory / LAUNCHES).read_bytes())
-    pings = msgspec.json.Decoder(Ping).decode_lines((directory / PINGS).read_bytes())
+    # Data that is older than the pings has none.
+    said = (directory / PINGS).read_bytes() if (directory / PINGS).exists() else b""
+    pings = msgspec.json.Decoder(Ping).decode_lines(said)
     paths: dict[str, list[Path]] = {}
     for path in sorted((directory / "runs").iterdir(), key=lambda one: int(one.name.rpartition("-")[2])):
         paths.setdefault(path.name.rpartition("-")[0], []).append(path)

@@ -105,8 +105,10 @@ def test_what_an_older_calibration_lacks_is_said_where_the_program_needs_it(tmp_
         return "\n".join(predicting.predict(request, lambda _: None).notes)
 
     assert "making a communicator" in notes(made_trace(tmp_path / "made.wtrace", 10))
+    assert "acknowledgement" in notes(synchronous(tmp_path / "synchronous.wtrace", 10))
     other = notes(fixture.ping_pong(tmp_path / "other.wtrace", 8))
     assert "making a communicator" not in other
+    assert "acknowledgement" not in other
     assert "connection" in other
 
 

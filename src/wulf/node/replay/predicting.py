@@ -350,19 +350,28 @@ def _question(request: PredictRequest, path: Path, own: Launches | None, others:
 
 def _not_measured(between: calibrate.Way, records: Sequence[NDArray[np.void]]) -> list[str]:
     """Say what a calibration that was made before there were operations for it does not tell of this program."""
-    makes = any(np.any(one["kind"] == Kind.MAKE_COMMUNICATOR) for one in records)
-    lacking = {
-        f"what making a communicator takes each rank beside its messages ({own_work.DUPLICATE})": makes
-        and not {own_work.DUPLICATE, own_work.SPLIT} & between.points.keys(),
-        f"for how long a rank's first message waits for its connection ({own_work.CONNECT})": not (
-            between.first_messages
+
+    def has(kinds: Sequence[Kind]) -> bool:
+        return any(np.any(np.isin(one["kind"], kinds)) for one in records)
+
+    known = between.points.keys()
+    none, usual = "it is counted as no time", "it is counted as another message"
+    lacking = [
+        (
+            f"what making a communicator takes each rank beside its messages ({own_work.DUPLICATE}): {none}",
+            has([Kind.MAKE_COMMUNICATOR]) and not {own_work.DUPLICATE, own_work.SPLIT} & known,
         ),
-    }
-    return [
-        f"{between.origin} does not tell {what}: it is counted as no time; {calibrate.MEASURE}"
-        for what, is_lacking in lacking.items()
-        if is_lacking
+        (
+            f"what the acknowledgement of a synchronous send takes ({calibrate.ANSWERED}): {usual}",
+            has([Kind.SSEND, Kind.ISSEND, Kind.SSEND_INIT])
+            and not {calibrate.ANSWERED, calibrate.ANSWERED_CALL} <= known,
+        ),
+        (
+            f"for how long a rank's first message waits for its connection ({own_work.CONNECT}): {none}",
+            not between.first_messages,
+        ),
     ]
+    return [f"{between.origin} does not tell {what}; {calibrate.MEASURE}" for what, lacks in lacking if lacks]
 
 
 def _of_nodes(request: PredictRequest) -> list[str]:
