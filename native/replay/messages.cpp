@@ -93,9 +93,18 @@ void Messages::reduce(uint32_t rank, uint64_t bytes) {
     plan_.computations++;
 }
 
-void Messages::connect(uint32_t rank) {
-    owns_[rank].is_connected = true;
+// Two that send to each other first are connected at once: neither waits for the other's attention.
+void Messages::connect(uint32_t rank, uint32_t peer) {
+    auto &own = owns_[rank], &other = owns_[peer];
+    own.is_connected = true;
+    if (other.connects_to == rank) {
+        plan_.steps[other.connecting] = Step::of_amount(COMPUTE, plan_.steps[other.connecting].call(), 0);
+        other.connects_to = NO_RANK;
+        return;
+    }
     work(rank, Mode::CONNECTING);
+    own.connects_to = peer;
+    own.connecting = static_cast<uint32_t>(plan_.steps.size() - 1);
 }
 
 // Nobody receives it: all have one slot, which is never free.

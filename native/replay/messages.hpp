@@ -73,7 +73,9 @@ class Messages {
     struct Own {
         uint64_t compute_ns = 0; // not yet in a step
         trace_kind call = TRACE_OTHER;
-        bool is_connected = false; // it has sent to another node, or received from one
+        bool is_connected = false;      // it has sent to another node, or received from one
+        uint32_t connects_to = NO_RANK; // whom its first message went to, where it waits for a connection
+        uint32_t connecting = 0;        // the step of that
     };
 
     uint32_t matched(const Envelope &envelope, bool is_message);
@@ -91,7 +93,7 @@ class Messages {
     }
     void append_message(StepKind kind, uint32_t rank, uint32_t slot);
     void append_compute(uint32_t rank);
-    void connect(uint32_t rank);
+    void connect(uint32_t rank, uint32_t peer);
     void append_transfer(uint32_t rank, uint32_t slot);
     void begin_run(uint32_t rank);
     void grow();
@@ -171,7 +173,7 @@ inline uint32_t Messages::send(const Envelope &envelope, uint64_t bytes, Mode mo
     const auto &nodes = options_.nodes;
     const bool within = !nodes.empty() && nodes[envelope.source] == nodes[envelope.destination];
     if (!within && !owns_[envelope.source].is_connected)
-        connect(envelope.source);
+        connect(envelope.source, envelope.destination);
     const uint32_t slot = matched(envelope, true);
     auto &message = messages_[slot];
     message.within = within;

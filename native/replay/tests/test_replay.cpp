@@ -217,7 +217,7 @@ void a_collective_of_some() {
     EXPECT_NEAR(time_of(plan, simple()), 10 + 100 + 1000 + 20);
 }
 
-void ranks_work_alone_for_communicators_and_are_connected_once() {
+void ranks_work_alone_for_communicators() {
     MadeTrace made(2);
     for (const size_t rank : {0, 1})
         for (int time = 0; time < 2; time++)
@@ -227,12 +227,11 @@ void ranks_work_alone_for_communicators_and_are_connected_once() {
     Network network = simple();
     const double messages = time_of(plan, network);
     network.making_ns = 7000;
+    EXPECT_NEAR(time_of(plan, network), messages + 2 * 7000);
+    EXPECT_NEAR(timeline(plan, network, {0, 1, 1, 1}).time_ns, messages + 2 * 7000);
+    // Both send at first, and are connected at once.
     network.connecting_ns = 90000;
-    EXPECT_NEAR(time_of(plan, network), messages + 2 * 7000 + 90000);
-    EXPECT_NEAR(timeline(plan, network, {0, 1, 1, 1}).time_ns, messages + 2 * 7000 + 90000);
-    // Within a node nobody is connected.
-    const Plan within = planned(made, 0, {0, 0});
-    EXPECT_NEAR(time_of(within, network), messages + 2 * 7000);
+    EXPECT_NEAR(time_of(plan, network), messages + 2 * 7000);
 }
 
 // Who has heard of a rank of another node is connected to it.
@@ -245,6 +244,7 @@ void who_is_sent_to_does_not_wait_for_a_connection_of_its_own() {
     Network network = simple();
     network.connecting_ns = 90000;
     EXPECT_NEAR(time_of(planned(made), network), 90000 + 2 * (10 + 100 + 1000 + 20));
+    EXPECT_NEAR(time_of(planned(made, 0, {0, 0}), network), 2 * (10 + 100 + 1000 + 20));
 }
 
 void communicators_of_the_same_members_are_told_apart() {
@@ -441,7 +441,7 @@ int main() {
     a_message_that_never_comes_is_named();
     who_answers_first_is_taken_as_it_was();
     a_collective_of_some();
-    ranks_work_alone_for_communicators_and_are_connected_once();
+    ranks_work_alone_for_communicators();
     who_is_sent_to_does_not_wait_for_a_connection_of_its_own();
     communicators_of_the_same_members_are_told_apart();
     all_collectives_end();
