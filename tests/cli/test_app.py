@@ -206,11 +206,14 @@ def test_several_numbers_of_ranks_are_launched_in_turn(tmp_path):
     (tmp_path / "solve").write_text("#!/bin/sh\nsleep 0.0$((8 / ${OMPI_COMM_WORLD_SIZE:-1}))\n")
     (tmp_path / "solve").chmod(0o755)
     words = ["--cluster", "local", "--mpi", "openmpi", "--ranks", "1,2", "--launches", "2", "--json"]
-    done = wulf(tmp_path, "program", "run", *words, "--", "./solve")
+    done = wulf(tmp_path, "program", "run", *words, "--run", "s", "--", "./solve")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert [point["ranks"] for point in found["points"]] == [1, 2]
     assert found["rounds"] == 2 and found["points"][1]["speed_up"] is not None
+    # It is a run like others.
+    assert json.loads(wulf(tmp_path, "report", "s", "--json").stdout) == found
+    assert "./solve" in wulf(tmp_path, "runs", "list").stdout
     refused = wulf(tmp_path, "program", "run", "--ranks", "1,x", "--", "./solve")
     assert "--ranks" in refused.stderr and refused.returncode == 2
     assert "'wulf program run'" in wulf(tmp_path, "app", "--", "true").stderr

@@ -24,7 +24,7 @@ def test_every_schema_is_one(name: str) -> None:
 
 def test_what_is_printed_is_checked() -> None:
     assert names_for(["settings", "list", "--json"]) == ["knobs"]
-    assert names_for(["report", "x", "--json"]) == ["report", "hpl", "tuning"]
+    assert names_for(["report", "x", "--json"]) == ["report", "hpl", "scaling", "tuning"]
     assert names_for(["audit", "topology", "--embed", "ring:7", "--json"]) == [
         "topology",
         "embedding",
