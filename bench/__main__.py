@@ -70,6 +70,7 @@ NAMES = (
     "field",
     "studies",
     "speed-up",
+    "characters",
     "rfc2544",
 )
 #: A whole run is added to it; RESULTS.md, with the newest value of each claim, is brought up to it by hand.
