@@ -13,7 +13,9 @@ uint64_t calibrate_iterations(const struct calibration_input *input) {
     const double wanted = ceil(wanted_ns / input->iteration_ns);
     if (wanted >= VISIT_MAX_ITERATIONS)
         return VISIT_MAX_ITERATIONS;
-    const uint64_t iterations = wanted < VISIT_MIN_ITERATIONS ? VISIT_MIN_ITERATIONS : (uint64_t)wanted;
+    const double affordable =
+        fmin((double)input->fewest, LONGEST_FOR_FEWEST * wanted_ns / input->iteration_ns);
+    const uint64_t iterations = (uint64_t)fmax(fmax(wanted, affordable), VISIT_MIN_ITERATIONS);
     return iterations + iterations % 2;
 }
 

@@ -9,6 +9,7 @@
 enum {
     WARMUP_MAX_VISITS = 8,
     VISIT_MIN_ITERATIONS = 2,
+    LONGEST_FOR_FEWEST = 25,
     VISIT_MAX_ITERATIONS = 1 << 20 /* bounds the memory for single times, and what a server accepts */
 };
 
@@ -17,11 +18,12 @@ struct calibration_input {
     double visit_ns;      /* length aimed at */
     double clock_cost_ns; /* of one reading */
     double resolution_ns;
+    uint64_t fewest; /* iterations, as long as they last no more than LONGEST_FOR_FEWEST visits; 0: two */
 };
 
-/* Iterations of a visit: as many as last `visit_ns`, at least 100 clock ticks, at least two. Always even:
- * with the untimed first exchange the exchanges of a visit are an odd number, so that a fault that inverts
- * the same bits of every message does not cancel out. */
+/* Iterations of a visit: as many as last `visit_ns`, at least 100 clock ticks, at least two, or `fewest`.
+ * Always even: with the untimed first exchange the exchanges of a visit are an odd number, so that a fault
+ * that inverts the same bits of every message does not cancel out. */
 uint64_t calibrate_iterations(const struct calibration_input *input);
 
 /* Whether single iterations can be timed: a reading of the clock costs less than 5 % of one. */

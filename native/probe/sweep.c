@@ -14,6 +14,8 @@
 #include "probe/reference.h"
 
 enum { ANSWER_BYTES = 8, SCHEDULED_WORDS = 4, SCHEDULED_BYTES = SCHEDULED_WORDS * 8 };
+/* Of ranks that begin together, so many times a visit: where they share CPUs, few differ by factors. */
+enum { FEWEST_TOGETHER = 10 };
 /* A median of the reference is sent as a whole number of these. */
 static const double ANSWERS_PER_NS = 1000;
 
@@ -119,6 +121,7 @@ static struct calibration_input calibration(const struct run *run, double iterat
         .visit_ns = (double)plan->visit_us * 1000 * scale,
         .clock_cost_ns = plan->clock.cost_ns,
         .resolution_ns = plan->clock.resolution_ns,
+        .fewest = plan->operation->tells_exits ? FEWEST_TOGETHER : 0,
     };
 }
 

@@ -17,6 +17,18 @@ static void fills_the_visit(void) {
     EXPECT(calibrate_iterations(&cell) == 20);
 }
 
+static void makes_more_where_few_are_not_enough(void) {
+    struct calibration_input cell = input(4e6);
+    cell.fewest = 10;
+    EXPECT(calibrate_iterations(&cell) == 10); /* 40 ms */
+    cell.iteration_ns = 10e6;
+    EXPECT(calibrate_iterations(&cell) == 6); /* 25 visits of 2 ms are 5 of them, made even */
+    cell.iteration_ns = 1e9;
+    EXPECT(calibrate_iterations(&cell) == 2);
+    cell.iteration_ns = 10000;
+    EXPECT(calibrate_iterations(&cell) == 200);
+}
+
 static void is_bounded(void) {
     struct calibration_input cell = input(0);
     EXPECT(calibrate_iterations(&cell) == 2);
@@ -62,6 +74,7 @@ static void settles_when_two_in_a_row_agree(void) {
 
 int main(void) {
     fills_the_visit();
+    makes_more_where_few_are_not_enough();
     is_bounded();
     times_iterations_where_the_clock_is_cheap();
     warms_up_to_a_whole_visit();
