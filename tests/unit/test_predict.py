@@ -38,6 +38,18 @@ def way(places=(BETWEEN, WITHIN), lacking=()):
     return calibrate.between_nodes(kept, OPERATIONS, parameters(), "RUN")
 
 
+def test_what_a_size_takes_alone_is_no_part_of_the_calibration():
+    pingpongs = [cell for cell in cells([BETWEEN]) if cell.cell.op == "mpi_pingpong"]
+    alone = [
+        replace(cell, cell=replace(cell.cell, op="order_alone"), time=replace(cell.time, value=9.0))
+        for cell in pingpongs
+    ]
+    named = replace(OPERATIONS[0], name="order_alone", asked="mpi_pingpong")
+    found = [*cells([BETWEEN, WITHIN]), *alone]
+    with_it = calibrate.between_nodes(found, [*OPERATIONS, named], parameters(), "RUN")
+    assert pingpongs and with_it == way()
+
+
 def half_round_trip(link, size):
     """What the replay's rule says of a ping-pong, with its receiver waiting [ns]."""
     ways = 1 if size <= link.eager_bytes else 3

@@ -186,7 +186,7 @@ def test_what_is_alike_everywhere_is_measured_at_some_places_only():
 
 
 def test_a_calibration_has_the_time_that_it_takes():
-    """Ten operations between two pairs and eight in one node, six launches of about two seconds each."""
+    """Twelve experiments between two pairs and eight in one node, six launches of about two seconds each."""
     suite = suites.named("calibrate")
     launches = sum(6 * one.places for one in suite.experiment)
     assert 0 < launches * 2 <= parse_duration(suite.budget) == 600

@@ -58,6 +58,7 @@ from wulf.base.records.derived import (
 from wulf.base.records.host import CpuNoise, DetourRate, HostAdvice, HostClock, HostNoise, WakeDelay
 from wulf.base.records.linked import DirectLink, Embedding, LinkEnd, LinkTopology
 from wulf.base.records.measured import (
+    ORDER_PREFIX,
     RANKS_OF_A_PAIR,
     REFERENCE_US,
     Cell,
@@ -122,6 +123,7 @@ from wulf.base.records.tuned import (
 from wulf.base.records.whole import Change, FigureChange, Whole
 
 __all__ = [
+    "ORDER_PREFIX",
     "OWN_FACTS",
     "PASSING_FACTS",
     "RANKS_OF_A_PAIR",

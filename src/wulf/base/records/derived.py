@@ -214,6 +214,7 @@ class Advice(Record, frozen=True, kw_only=True):
         "not_reached",
         "contaminated",
         "late_starts",
+        "order_effect",
         "scheduler_tick",
         "shared_cpu",
         "bimodal",

@@ -14,6 +14,8 @@ from wulf.base.records.emulated import ProgramTimes
 
 #: How many take part in an operation that is measured between two nodes.
 RANKS_OF_A_PAIR = 2
+#: Names of a plan's experiments begin so that are only there to be held against another one at the same size.
+ORDER_PREFIX = "order_"
 #: Length of a visit of the reference [µs].
 REFERENCE_US = 1000
 

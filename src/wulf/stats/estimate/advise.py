@@ -25,7 +25,7 @@ from wulf.base.records import (
 from wulf.base.text import printable
 from wulf.base.units import format_bytes, format_sizes, format_time
 from wulf.stats.core.trend import DEPENDENT_P, TESTABLE, dependence, trend
-from wulf.stats.estimate import files, reference_adjustment
+from wulf.stats.estimate import files, order_effects, reference_adjustment
 from wulf.stats.estimate.cells import WORTH_SAYING
 
 #: Tick rates of Linux kernels (CONFIG_HZ) [Hz].
@@ -111,6 +111,7 @@ def advise(
         *_company(results),
         *_shared_cpu(results),
         *files.advise(cells, results, operations),
+        *order_effects.advise(cells, operations),
         # Where nobody sends, what the clock costs is the figure itself.
         *_clock_cost(result for result in results if result.launch.op not in silent),
         *_warmup(results, plan),

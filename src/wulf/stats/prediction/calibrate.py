@@ -37,7 +37,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from wulf.base.errors import UsageError
-from wulf.base.records import CellEstimate, LogGP, Operation
+from wulf.base.records import ORDER_PREFIX, CellEstimate, LogGP, Operation
 from wulf.stats.prediction import own_work
 from wulf.stats.prediction.draws import WIDTH, Draw, Likely
 from wulf.stats.prediction.errors import errors
@@ -184,7 +184,7 @@ def _way(
     groups: dict[str, dict[int, list[CellEstimate]]] = {}
     pairs = set()
     for cell in cells:
-        if _lies(cell.cell.place, where):
+        if _lies(cell.cell.place, where) and not cell.cell.op.startswith(ORDER_PREFIX):
             sizes = groups.setdefault(asked.get(cell.cell.op, cell.cell.op), {})
             sizes.setdefault(cell.cell.size_bytes, []).append(cell)
             pairs.add(cell.cell.place)
