@@ -22,14 +22,18 @@ from tests.schemas import require_published
 ROOT = Path(__file__).resolve().parents[2]
 
 
+#: As pytest has it for the tests themselves (pyproject.toml): no warning reaches a user.
+WARNINGS = {"PYTHONWARNINGS": "error"}
+
+
 def environment(directory: Path, **more: str) -> dict[str, str]:
-    names = ("PATH", "HOME", "LANG", "PYTHONPATH", "PYTHONWARNINGS")
+    names = ("PATH", "HOME", "LANG", "PYTHONPATH")
     kept = {name: os.environ[name] for name in names if name in os.environ}
     # A virtual cluster that happens to be up on this machine is none of these tests' business.
     own = {"COLUMNS": "100", "WULF_RUNS": str(directory / "runs"), "WULF_LAB_DIR": str(directory / "no-lab")}
     # Nor is what its user and its site have written down.
     own |= {"XDG_CONFIG_HOME": str(directory / "config"), "WULF_SITE_DIR": str(directory / "site")}
-    return {**kept, **own, **more}
+    return {**kept, **WARNINGS, **own, **more}
 
 
 def start(directory: Path, *words: str, **more: str) -> subprocess.Popen[str]:
@@ -73,6 +77,7 @@ def _loaded() -> ForkServerContext:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tests.cli.loaded"])
     with _without_main() as patch:
+        patch.setenv("PYTHONWARNINGS", WARNINGS["PYTHONWARNINGS"])
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])))
         forkserver.ensure_running()
     return context
