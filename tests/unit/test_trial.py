@@ -28,8 +28,11 @@ class Cluster(Nodes):
         self.before = self.values()
         #: (node, verb) that gets no answer, once.
         self.silent: tuple[str, str] | None = None
+        #: What was run, and whether over new connections.
+        self.ran: list[tuple[str, bool]] = []
 
     def run(self, argv: Sequence[str], nodes: Sequence[str], **more: object) -> dict[str, NodeResult]:  # type: ignore[override]
+        self.ran.append((argv[4] if len(argv) > 4 else argv[0], bool(more.get("fresh"))))
         lost = [node for node in nodes if self.silent == (node, argv[4] if len(argv) > 4 else "")]
         found = super().run(argv, [node for node in nodes if node not in lost], **more)  # type: ignore[arg-type]
         for node in lost:
@@ -79,6 +82,22 @@ def test_one_setting_after_the_other(nodes: Cluster, trial: Trial) -> None:
     assert nodes.values() == {"a": (nodes.before["a"][0], "7"), "b": nodes.before["b"]}
     trial.set({}, dict, risky=False)
     assert nodes.values() == nodes.before
+
+
+def test_connections_are_new_after_what_may_cut_off_and_after_the_way_back(
+    nodes: Cluster, trial: Trial
+) -> None:
+    """One of before goes on to send segments of the size that passed then."""
+    for value in ("33", "44"):
+        trial.set({"a": sysctl(FIN, value)}, dict, risky=True)
+        assert nodes.ran[-1] == ("extend", True)
+    trial.set({"a": sysctl(RETRIES, "7")}, dict, risky=False)
+    assert nodes.ran[-1] == ("extend", True)
+    trial.set({}, dict, risky=False)
+    assert not nodes.ran[-1][1]
+    trial.set({"a": sysctl(FIN, "33")}, dict, risky=True)
+    trial.set({}, dict, risky=False)
+    assert nodes.ran[-2:] == [("undo", True), ("true", True)]
 
 
 def test_without_its_effect_nothing_stays(nodes: Cluster, trial: Trial) -> None:

@@ -195,6 +195,15 @@ class Guards:
         answers = {node: _answer(results[node]) for node in nodes}
         return {node: self._explained(answers[node], results[node].stderr) for node in nodes}
 
+    def reconnect(self, nodes: Sequence[str]) -> None:
+        """Have what follows go over new connections.
+
+        One that was made while the MTU was larger goes on to send segments of a size that no longer passes. A node that
+        does not answer is not told: it has been asked for its part before.
+        """
+        if nodes:
+            self.transport.run(["true"], nodes, timeout_s=TIMEOUT_S, fresh=True)
+
     def _explained(self, answer: Answer, stderr: bytes) -> Answer:
         """Say what to do where sudo did not run what was asked."""
         why = sudo.refusal(answer.code, stderr) if self._by_sudo and not answer.lines else ""

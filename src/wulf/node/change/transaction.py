@@ -131,7 +131,7 @@ class Transaction:
         nodes
             Only these of its nodes.
         fresh
-            Over new connections.
+            Over new connections, as all that follows.
         patience_s
             How long a node that cannot be reached is asked again [s]: it undoes the change by itself.
         """
@@ -144,6 +144,8 @@ class Transaction:
                 break
             time.sleep(RETRY_S)
             answers |= self._guards.call(lost, *words, fresh=True)
+        if fresh:
+            self._guards.reconnect([node for node, answer in answers.items() if answer.done])
         confirmed = [node for node, answer in answers.items() if answer.code == LATE]
         return answers | self._roll_back(confirmed)
 

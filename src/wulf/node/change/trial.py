@@ -46,6 +46,8 @@ class Trial:
         self._deadline_s = DEADLINE_S
         self._renewed_s = time.monotonic()
         self._taken = False
+        #: Whether the open change may cut a node off: so may the way back from it.
+        self._risky = False
 
     def take(self) -> None:
         """Put the guards on the nodes and lock them."""
@@ -88,7 +90,9 @@ class Trial:
             self.restore()
             return
         try:
-            self._replace(plans, risky=risky)
+            self._risky = self._risky or risky
+            self._replace(plans, risky=self._risky)
+            self._risky = risky
             self._open[-1].prove(live)
         except StepError:
             self.restore()
@@ -105,7 +109,8 @@ class Trial:
         old = {node: transaction.name for transaction in self._open for node in transaction.begun}
         for transaction in self._open:
             idle = [node for node in transaction.begun if node not in plans]
-            require(transaction.put_back("the next trial", nodes=idle, fresh=False), "could not be put back")
+            answers = transaction.put_back("the next trial", nodes=idle, fresh=risky)
+            require(answers, "could not be put back")
         transaction = Transaction(self.guards, RISKY_DEADLINE_S if risky else self._deadline_s)
         # A node that does not say whether it took the new one may still have the old one.
         self._open = [*self._open, transaction]
@@ -155,11 +160,12 @@ class Trial:
         for transaction in self._open:
             # Once it has been waited for so long, it is not there to be waited for again.
             patience_s = 0.0 if transaction in self._waited_for else self._deadline_s + RETRY_S
-            answers = transaction.put_back("the trial is over", fresh=False, patience_s=patience_s)
+            answers = transaction.put_back("the trial is over", fresh=self._risky, patience_s=patience_s)
             transaction.begun = [node for node in transaction.begun if not answers[node].done]
             stuck |= {node: answers[node] for node in transaction.begun}
         self._open = [transaction for transaction in self._open if transaction.begun]
         self._waited_for = list(self._open)
+        self._risky = self._risky and bool(self._open)
         try:
             require(stuck, "could not be put back")
         except StepError as error:
