@@ -81,7 +81,7 @@ def lines_of(output: bytes) -> list[Line]:
             "flows",
             "incast",
             "trace",
-        ):  # read by `wulf.node.probe.flows` and `wulf.node.probe.incast`
+        ):  # read by `wulf.node.probe.flows` and `wulf.node.probe.many_to_one`
             result.append(line)
             continue
         assert said is not None, raw

@@ -8,7 +8,7 @@ import pytest
 
 from bench import incast as world
 from tests.unit import incast_fixture
-from wulf.node.probe.incast import parsed
+from wulf.node.probe.many_to_one import parsed
 from wulf.tools.incast import judging
 from wulf.tools.incast.judging import Met
 from wulf.tools.incast.record import BurstsSeen, exit_code

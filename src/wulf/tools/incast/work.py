@@ -18,8 +18,8 @@ from wulf.base.tool import Progress
 from wulf.node.fleet import allocation, site
 from wulf.node.fleet.begin import new_seed
 from wulf.node.fleet.clusters import config_of
-from wulf.node.probe import incast
-from wulf.node.probe.incast import Counts, Visit
+from wulf.node.probe import many_to_one
+from wulf.node.probe.many_to_one import Counts, Visit
 from wulf.node.probe.start import Site
 from wulf.tools.incast import judging
 from wulf.tools.incast.judging import FEWEST_ROUNDS, PROBE_BYTES, Met, Round
@@ -181,16 +181,16 @@ class _Run:
         """Make one launch; `take` receives what `nodes` have counted meanwhile, where they say it."""
         self._launches += 1
         place = (self._receiver, *senders)
-        before = incast.counts(self._transport, nodes)
+        before = many_to_one.counts(self._transport, nodes)
         try:
             seed = (self._seed + self._launches) & (2**63 - 1)
-            visits = incast.measure(
+            visits = many_to_one.measure(
                 self._where, place, op, sizes, sweeps=sweeps, visit_us=visit_us, seed=seed
             )
         except (ProbeError, TransportError) as error:
             self.taken.missing.append(f"{len(senders)} senders: {printable(str(error), 200)}")
             return {}
-        grown = incast.grown(before, incast.counts(self._transport, nodes), nodes)
+        grown = many_to_one.grown(before, many_to_one.counts(self._transport, nodes), nodes)
         if grown is not None:
             take(grown)
         return visits
