@@ -186,7 +186,7 @@ def test_several_traces_at_once_are_what_each_is_alone(place):
     done = wulf(place, "program", "predict", *traces, "--on", "cal", "--samples", "20", "--html", "pages")
     assert done.returncode == (3 if any(map(is_untold, both)) else 0), done.stderr
     assert sorted(path.name for path in (place / "pages").iterdir()) == ["3.wtrace.html", "4.wtrace.html"]
-    assert "of one trace" in refused(place, *traces, "--on", "cal", "--verify")
+    assert "need a single trace" in refused(place, *traces, "--on", "cal", "--verify")
     (place / "file").write_text("")
     assert "it is a file" in refused(place, *traces, "--on", "cal", "--html", "file")
 

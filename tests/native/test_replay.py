@@ -52,7 +52,9 @@ def test_operations_are_counted_as_they_were_made(replay: Path, given: list[str]
     plan = msgspec.json.decode(run(replay, *given).stdout.splitlines()[0])
     assert (plan["ranks"], plan["records"]) == (STENCIL.ranks, STENCIL.records)
     assert plan["operations"] == STENCIL.messages
-    assert plan["operations"] + plan["computations"] == plan["steps"] == STENCIL.operations
+    assert plan["operations"] + plan["computations"] == STENCIL.operations
+    # The first message of a rank may wait for its connection.
+    assert plan["steps"] == STENCIL.operations + STENCIL.ranks
     assert plan["bytes"] <= 32 * STENCIL.operations
 
 

@@ -174,11 +174,11 @@ def test_what_is_shown_says_that_both_took_turns():
     found = compare_interleaved("original", "x=1", pairs(20, 0.05), differing={"node[01-02]: x": ("0", "1")})
     text = io.StringIO()
     print_page(report.build(found), Console(file=text, width=200))
-    assert "measured in turn" in text.getvalue()
+    assert "measured interleaved" in text.getvalue()
     assert "offset" not in text.getvalue()
     assert "Worse" in text.getvalue()
     page = html(report.build(found))
-    assert "measured in turn" in page
+    assert "measured interleaved" in page
     assert "node[01-02]" in page
 
 
