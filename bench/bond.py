@@ -28,7 +28,7 @@ FAULTS = {
     "speed": ("ethtool -s {card} speed 100 duplex full autoneg off", "nic.slow_link", "100 Mbit/s"),
     "duplex": ("ethtool -s {card} speed 100 duplex half autoneg off", "nic.half_duplex", "half"),
     "moderation": ("ethtool -C {card} rx-usecs 1000", "nic.interrupt_moderation", "rx-usecs 1000"),
-    "down": ("ip link set dev {card} down", "nic.down", "down"),
+    "down": ("ip link set dev {card} down", "nic.member_out", "is down"),
 }
 MEND = "ip link set dev {card} up; ethtool -C {card} rx-usecs 3; ethtool -s {card} autoneg on"
 #: Until a link is up again [s].
@@ -81,7 +81,11 @@ def draw(
     found = audited(directory)
     on(cluster, node, MEND.format(card=card))
     time.sleep(SETTLED_S)
-    named = any(one == kind and where == node and card in text for one, where, text in found)
+    # What the bond is made of names all its cards.
+    named = any(
+        one == kind and where == node and card in text.rpartition(f"{CARDS[1]}: ")[2]
+        for one, where, text in found
+    )
     clean = audited(directory)
     print(f"  {kind:10s} {node} {card}: {'named' if named else found}; then {clean or 'nothing'}", flush=True)
     return named, clean
