@@ -25,7 +25,7 @@ from wulf.base.records import (
     Prediction,
     Timeline,
 )
-from wulf.base.records.contended import Contended
+from wulf.base.records.contended import Contended, Contention
 from wulf.base.store import Run
 from wulf.base.trace.layout import Flag, Kind
 from wulf.base.trace.reader import Trace, read_verified
@@ -483,9 +483,7 @@ def _prediction(of: Evaluated) -> Prediction:
     contention = (
         contended.contention(of.compared, str(request.topology or "")) if of.compared is not None else None
     )
-    by_events = request.by_events or (
-        request.engine == "auto" and contention is not None and contended.matters(contention)
-    )
+    by_events = _leads(request, contention)
     if of.compared is not None and contention is not None and by_events:
         as_it_is, predicted = contended.leading(of.compared, contention, as_it_is, predicted)
     calibrated_s = figures.times[:, 0]
@@ -533,19 +531,30 @@ def _prediction(of: Evaluated) -> Prediction:
         contention=contention,
     )
     if not told.explains:
-        told = msgspec.structs.replace(
-            told,
-            scenarios=[_untold(one) for one in told.scenarios],
-            bound=_untold(told.bound),
-            contention=msgspec.structs.replace(
-                contention, scenarios=[_untold(one) for one in contention.scenarios]
-            )
-            if contention is not None
-            else None,
-        )
+        return _nothing_firm(told)
     # Of a model that explains little it is no news that contention matters little, too.
-    meaning = contention.meaning[:1] if contention is not None and told.explains else []
+    meaning = contention.meaning[:1] if contention is not None else []
     return msgspec.structs.replace(told, conclusion=[*words.conclusion(told), *meaning])
+
+
+def _leads(request: PredictRequest, contention: Contention | None) -> bool:
+    """Whether figures event by event are the ones that are shown."""
+    matters = contention is not None and contended.matters(contention)
+    return request.by_events or (request.engine == "auto" and matters)
+
+
+def _nothing_firm(told: Prediction) -> Prediction:
+    """Return what is said where the model explains little of the program."""
+    scenarios = [_untold(one) for one in told.scenarios]
+    contention = told.contention
+    if contention is not None:
+        contention = msgspec.structs.replace(
+            contention, scenarios=[_untold(one) for one in contention.scenarios]
+        )
+    told = msgspec.structs.replace(
+        told, scenarios=scenarios, bound=_untold(told.bound), contention=contention
+    )
+    return msgspec.structs.replace(told, conclusion=list(words.conclusion(told)))
 
 
 def _untold(one: _Told) -> _Told:
