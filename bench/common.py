@@ -122,6 +122,15 @@ def pair() -> Iterator[Pair]:
             raised.down()
 
 
+def measured(runs: Path, name: str, *words: str) -> None:
+    """Measure between the two nodes with ``wulf measure WORDS``, as a user does; the run is `name` below `runs`."""
+    argv = [sys.executable, "-m", "wulf.face.cli.main", "measure", "--run", name, "--runs", str(runs)]
+    argv += ["--cluster", "lab", "--pairs", ":".join(PAIR), *words]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 3):
+        raise SystemExit(f"bench: wulf measure failed: {done.stderr[-2000:]}")
+
+
 def require(program: str, package: str) -> str:
     """Return the path of a program that is compared with; a comparison with nothing would always pass.
 

@@ -52,33 +52,8 @@ def load(share: float, cpu: int) -> Iterator[None]:
 
 def launches(runs: Path, name: str) -> list[Launch]:
     """Make one run; return its launches that measured."""
-    words = [
-        sys.executable,
-        "-m",
-        "wulf.face.cli.main",
-        "measure",
-        "--run",
-        name,
-        "--cluster",
-        "lab",
-        "--runs",
-        str(runs),
-    ]
-    words += [
-        "--ops",
-        ",".join(OPS),
-        "--pairs",
-        ":".join(common.PAIR),
-        "--ladder",
-        "short",
-        "--max-size",
-        "1024",
-        "--budget",
-        "40s",
-    ]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    if done.returncode not in (0, 3):
-        raise SystemExit(f"bench: wulf measure failed: {done.stderr[-2000:]}")
+    ladder = ("--ladder", "short", "--max-size", "1024")
+    common.measured(runs, name, "--ops", ",".join(OPS), *ladder, "--budget", "40s")
     made = [result.launch for result in store.load(runs / name).results]
     return [launch for launch in made if launch.status == "ok" and launch.purpose == "measure"]
 

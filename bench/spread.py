@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 import statistics
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -69,23 +68,8 @@ def busy(load: str) -> Iterator[None]:
 
 def measure(runs: Path, name: str) -> None:
     """Make one run of the latency at 1 B."""
-    words = [
-        sys.executable,
-        "-m",
-        "wulf.face.cli.main",
-        "measure",
-        "--run",
-        name,
-        "--cluster",
-        "lab",
-        "--runs",
-        str(runs),
-    ]
-    words += ["--ops", "mpi_pingpong", "--pairs", ":".join(common.PAIR), "--ladder", "adaptive"]
-    words += ["--max-size", str(SIZE), "--budget", "25s"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    if done.returncode not in (0, 3):
-        raise SystemExit(f"bench: wulf measure failed: {done.stderr[-2000:]}")
+    ladder = ("--ladder", "adaptive", "--max-size", str(SIZE))
+    common.measured(runs, name, "--ops", "mpi_pingpong", *ladder, "--budget", "25s")
 
 
 def answers(paths: list[Path], quiet: int) -> list[Answer]:
