@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -252,3 +254,21 @@ def test_preparing_is_part_of_a_budget_and_leaves_half_of_it():
     assert said == [
         "preparing took 200 s of the budget of 300 s; the search still gets 150 s, so all of it takes about 350 s"
     ]
+
+
+def test_the_first_round_is_always_begun_and_none_that_would_end_too_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = iter([0.0, 5.0, 25.0, 35.0, 75.0, 100.0])
+    monkeypatch.setattr(allocation, "time", SimpleNamespace(monotonic=lambda: next(now)))
+    rounds = allocation.Rounds(100.0)
+    # Begun at 5, 25 and 35 s; the longest took 40 s, so that one begun at 75 s would end at 115 s.
+    assert [rounds.another() for _ in range(4)] == [True, True, True, False]
+    assert rounds.passed_s == 100.0
+
+
+def test_a_budget_that_is_over_before_the_first_round_allows_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = iter([0.0, 1.0, 2.0])
+    monkeypatch.setattr(allocation, "time", SimpleNamespace(monotonic=lambda: next(now)))
+    rounds = allocation.Rounds(0.001)
+    assert [rounds.another(), rounds.another()] == [True, False]

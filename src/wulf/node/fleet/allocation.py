@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Collection, Sequence
 
 from wulf.base.contracts import Launcher, Transport
@@ -77,6 +78,35 @@ def left_of(budget_s: float, passed_s: float, what: str, say: Say) -> float:
         f"of it takes about {passed_s + left_s:.0f} s"
     )
     return left_s
+
+
+class Rounds:
+    """Rounds of work within a budget that began when this was made.
+
+    The first is always begun, however little there is; none that would end too late if it took as long as the longest
+    so far.
+    """
+
+    def __init__(self, budget_s: float) -> None:
+        self._budget_s = budget_s
+        self._begin = time.monotonic()
+        self._last: float | None = None
+        self._longest_s = 0.0
+
+    @property
+    def passed_s(self) -> float:
+        """Time since the beginning [s]."""
+        return time.monotonic() - self._begin
+
+    def another(self) -> bool:
+        """Whether another round can be begun now; called before each."""
+        now = time.monotonic()
+        if self._last is not None:
+            self._longest_s = max(self._longest_s, now - self._last)
+            if now - self._begin + self._longest_s > self._budget_s:
+                return False
+        self._last = now
+        return True
 
 
 def require_inside(config: ClusterConfig, nodes: Collection[str]) -> None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from itertools import islice
 
 import msgspec
 
@@ -244,9 +242,9 @@ def interleave(request: InterleaveRequest, ready: Ready, say: Say) -> Outcome:
         A node could not be put back.
     """
     budget_s = allocation.capped(request.budget_s, say)
+    rounds = allocation.Rounds(budget_s)
     turns = _Turns(request, ready)
     pairs: list[tuple[dict[Cell, float], dict[Cell, float]]] = []
-    begin = time.monotonic()
     interrupted = False
 
     def announce(number: int, passed_s: float) -> None:
@@ -258,10 +256,9 @@ def interleave(request: InterleaveRequest, ready: Ready, say: Say) -> Outcome:
         if turns.changes:
             stack.enter_context(open_runner(ready.bench))
         try:
-            for pair in islice(in_turn(turns.measure, request.seed, announce), request.launches):
-                pairs.append(pair)
-                if time.monotonic() - begin >= budget_s or turns.hopeless(len(pairs)):
-                    break
+            taken = in_turn(turns.measure, request.seed, announce)
+            while len(pairs) < request.launches and rounds.another() and not turns.hopeless(len(pairs)):
+                pairs.append(next(taken))
         except KeyboardInterrupt:
             if not pairs:
                 raise

@@ -154,16 +154,16 @@ def measure(request: HpccRequest, say: Progress) -> store.Run:
     budget_s = allocation.capped(request.budget_s, say.note)
     cluster, seed = config_of(request.cluster), new_seed(request.seed)
     request = replace(request, cluster=cluster, seed=seed, budget_s=budget_s)
-    begin = time.monotonic()
+    rounds = allocation.Rounds(budget_s)
     with _bench(request, path, say) as (bench, jobs, records, software):
         say("a small problem first, to see how long it takes")
         scouted = [_scout(bench, job) for job in jobs]
-        each_s = (request.budget_s - (time.monotonic() - begin)) / (request.launches * len(jobs))
+        each_s = (budget_s - rounds.passed_s) / (request.launches * len(jobs))
         if request.size is None:
             say("a larger one")
             nearer = hpcc.SCOUT_SHARE * each_s
             scouted = [_scout(bench, job) for job in _sized(request, scouted, nearer)]
-            each_s = (request.budget_s - (time.monotonic() - begin)) / (request.launches * len(jobs))
+            each_s = (budget_s - rounds.passed_s) / (request.launches * len(jobs))
         sized = list(_sized(request, scouted, each_s))
         operations = _operations(sized, scouted)
         manifest = Manifest(
@@ -174,7 +174,7 @@ def measure(request: HpccRequest, say: Progress) -> store.Run:
             for record in records:
                 writer.append(record)
             try:
-                done = _rounds(request, bench, sized, (writer, operations), begin, say)
+                done = _rounds(request, bench, sized, (writer, operations), rounds, say)
                 writer.update(status="complete" if done else "budget")
             except KeyboardInterrupt:
                 writer.update(status="interrupted")
@@ -190,18 +190,16 @@ def _rounds(
     bench: _Bench,
     jobs: Sequence[_Job],
     kept: tuple[store.Writer, Mapping[str, Operation]],
-    begin: float,
+    rounds: allocation.Rounds,
     say: Progress,
 ) -> bool:
     """Run all jobs in rounds of random order; False when the time ended it."""
     writer, operations = kept
     index = 0
-    longest_s = 0.0
     for number in range(request.launches):
-        passed_s = time.monotonic() - begin
-        if number and passed_s + longest_s > request.budget_s:
+        if not rounds.another():
             return False
-        say(f"round {number + 1} of {request.launches}, {passed_s:.0f} s of {request.budget_s:.0f} s")
+        say(f"round {number + 1} of {request.launches}, {rounds.passed_s:.0f} s of {request.budget_s:.0f} s")
         seed = new_seed(request.seed) + number
         order = random.Random(seed)  # noqa: S311 - reproducible, not secret
         runs = [run for job in order.sample(jobs, len(jobs)) for run in bench.run(job)]
@@ -211,7 +209,6 @@ def _rounds(
                 index += 1
             if run.error:
                 say.note(f"  {fold(set(run.place))}: failed: {run.error}")
-        longest_s = max(longest_s, time.monotonic() - begin - passed_s)
     return True
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -116,9 +115,9 @@ class _Run:
 
     def whole(self) -> Incast:
         """Measure everything, and judge it."""
-        end = time.monotonic() + allocation.capped(self._request.budget_s, self._say.note)
+        time_left = allocation.Rounds(allocation.capped(self._request.budget_s, self._say.note))
         deep = self._depth()
-        self._rounds(end)
+        self._rounds(time_left)
         found, rate = judging.cells(self.taken.rounds)
         if not found:
             self.taken.missing.append(
@@ -139,21 +138,16 @@ class _Run:
             missing=list(dict.fromkeys(self.taken.missing)),
         )
 
-    def _rounds(self, end: float) -> None:
+    def _rounds(self, time_left: allocation.Rounds) -> None:
         """Measure all numbers of senders in turn, each round in an order of its own, while there is time."""
         order = random.Random(self._seed)  # noqa: S311 - reproducible, not secret
         counts = numbers(len(self._senders))
-        longest_s = 0.0
-        while len(self.taken.rounds) < MOST_ROUNDS:
-            begin = time.monotonic()
-            if begin + longest_s > end and self.taken.rounds:
-                return
+        while len(self.taken.rounds) < MOST_ROUNDS and time_left.another():
             self._say(f"{len(self._senders)} senders to {self._receiver}: round {len(self.taken.rounds) + 1}")
             met: dict[tuple[int, int], Met] = {}
             for count in order.sample(counts, len(counts)):
                 met |= self._transfers(order.sample(self._senders, count))
             self.taken.rounds.append(met)
-            longest_s = max(longest_s, time.monotonic() - begin)
 
     def _transfers(self, senders: Sequence[str]) -> dict[tuple[int, int], Met]:
         """Measure transfers of all sizes from some senders."""

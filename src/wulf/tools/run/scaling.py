@@ -84,6 +84,7 @@ def measure(
     TransportError
         A node does not answer.
     """
+    begin_s = time.monotonic()
     path = place_of(request.path, request.runs)
     config = config_of(request.cluster)
     nodes = config.select(request.nodes)
@@ -99,7 +100,7 @@ def measure(
             progress.note(f"run: {path}")
             rounds = _Rounds(request, plan, transport, commands, writer)
             try:
-                interrupted = rounds.make(progress)
+                interrupted = rounds.make(time.monotonic() - begin_s, progress)
                 if request.traces and not interrupted:
                     _trace(request, writer, tracer(config), progress)
             except BaseException as error:
@@ -197,18 +198,14 @@ class _Rounds:
         self._count = 0
         self._order = random.Random(plan.seed)  # noqa: S311 - reproducible, not secret
 
-    def make(self, progress: Progress) -> bool:
-        """Make all rounds, or those that the budget allows; return whether Ctrl-C ended them."""
-        budget_s = allocation.capped(self._request.budget_s, progress)
-        begin = time.monotonic()
+    def make(self, passed_s: float, progress: Progress) -> bool:
+        """Make all rounds, or those that the budget allows after what has passed of it; whether Ctrl-C ended them."""
+        left_s = allocation.left_of(self._request.budget_s, passed_s, "the launches", progress.note)
+        rounds = allocation.Rounds(allocation.capped(left_s, progress.note))
         wanted = self._request.rounds
-        while self._count < wanted:
-            passed_s = time.monotonic() - begin
-            if self._count and passed_s >= budget_s:
-                break
-            left = (
-                f", about {passed_s / self._count * (wanted - self._count):.0f} s left" if self._count else ""
-            )
+        while self._count < wanted and rounds.another():
+            each_s = rounds.passed_s / max(self._count, 1)
+            left = f", about {each_s * (wanted - self._count):.0f} s left" if self._count else ""
             try:
                 for ranks in self._order.sample(list(self._commands), len(self._commands)):
                     progress(f"round {self._count + 1} of {wanted}: {ranks} ranks{left}")

@@ -50,7 +50,11 @@ class StudyRequest:
         ),
     ] = None
     budget_s: Annotated[
-        float | None, Option("Time after which no run is begun. Default: 1h.", unit=SECONDS)
+        float | None,
+        Option(
+            "Time for all of it; the first run is always made. Default: 1h.",
+            unit=SECONDS,
+        ),
     ] = None
     margin: Annotated[
         float | None, Option("Differences smaller than this do not matter. Default: 2%.", unit=SHARE)

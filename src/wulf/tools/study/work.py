@@ -52,13 +52,14 @@ def study(request: StudyRequest, progress: Progress, hpl: Hpl) -> Study:
     """
     if request.list:
         return Study(schema_version=SCHEMA_VERSION, known=file.known())
+    begin_s = time.monotonic()
     if request.resume is not None:
-        return _go_on(request, progress, hpl)
+        return _go_on(request, begin_s, progress, hpl)
     written = file.named(str(request.study), short=request.short)
     if request.dry_run:
         plan = _plan(request, written, written.factors, written.metrics, {}, [])
         return Study(schema_version=SCHEMA_VERSION, plan=plan, forecast=forecast(plan))
-    return _start(request, written, progress, hpl)
+    return _start(request, written, begin_s, progress, hpl)
 
 
 def shown(run: StudyRun) -> Study:
@@ -127,7 +128,9 @@ def _asked(
     return Asked(config, request.nodes, mpi or config.mpi.compiler, permissions, hpl, path / JOBS)
 
 
-def _start(request: StudyRequest, written: file.Written, progress: Progress, hpl: Hpl) -> Study:
+def _start(
+    request: StudyRequest, written: file.Written, begin_s: float, progress: Progress, hpl: Hpl
+) -> Study:
     path = place_of(request.path, request.runs)
     config = config_of(request.cluster)
     asked = _asked(request, config, request.mpi, hpl, path)
@@ -139,10 +142,10 @@ def _start(request: StudyRequest, written: file.Written, progress: Progress, hpl
         manifest = StudyManifest(**head(path.name, config, [], {}), plan=plan)
         with create_study(path, manifest, written.text) as writer:
             progress.note(f"run: {path}")
-            return _carry_out(writer, [], performer, progress)
+            return _carry_out(writer, [], performer, begin_s, progress)
 
 
-def _go_on(request: StudyRequest, progress: Progress, hpl: Hpl) -> Study:
+def _go_on(request: StudyRequest, begin_s: float, progress: Progress, hpl: Hpl) -> Study:
     path = find_run(str(request.resume), request.runs, HEAD)
     manifest = load_study(path).manifest
     if manifest.status == "complete":
@@ -159,16 +162,23 @@ def _go_on(request: StudyRequest, progress: Progress, hpl: Hpl) -> Study:
             budget_s = request.budget_s or run.manifest.plan.budget_s
             writer.resumed(msgspec.structs.replace(run.manifest.plan, budget_s=budget_s))
             progress.note(f"run: {path}, going on after {len(run.trials)} runs")
-            return _carry_out(writer, run.trials, performer, progress)
+            return _carry_out(writer, run.trials, performer, begin_s, progress)
 
 
 def _carry_out(
-    writer: StudyWriter, earlier: Sequence[StudyTrial], performer: Performer, progress: Progress
+    writer: StudyWriter,
+    earlier: Sequence[StudyTrial],
+    performer: Performer,
+    begin_s: float,
+    progress: Progress,
 ) -> Study:
     trials = list(earlier)
     status, message = "failed", None
     try:
-        status = _turns(writer, trials, performer, progress)
+        passed_s = time.monotonic() - begin_s
+        left_s = allocation.left_of(writer.manifest.plan.budget_s, passed_s, "the study", progress.note)
+        rounds = allocation.Rounds(allocation.capped(left_s, progress.note))
+        status = _turns(writer, trials, performer, rounds, progress)
     except KeyboardInterrupt:
         status = "interrupted"
         raise
@@ -180,12 +190,16 @@ def _carry_out(
     return shown(StudyRun(path=writer.path, manifest=writer.manifest, trials=trials))
 
 
-def _turns(writer: StudyWriter, trials: list[StudyTrial], performer: Performer, progress: Progress) -> str:
+def _turns(
+    writer: StudyWriter,
+    trials: list[StudyTrial],
+    performer: Performer,
+    rounds: allocation.Rounds,
+    progress: Progress,
+) -> str:
     """Make the runs that there are not yet; return how it ended."""
     plan = writer.manifest.plan
-    budget_s = allocation.capped(plan.budget_s, progress)
     done = _done(trials, plan)
-    begin = time.monotonic()
     numbers = count(len(trials))
     wanted = [
         turn
@@ -195,10 +209,9 @@ def _turns(writer: StudyWriter, trials: list[StudyTrial], performer: Performer, 
     for place, turn in enumerate(wanted):
         if _is_hopeless(trials, turn.cell):
             continue
-        passed_s = time.monotonic() - begin
-        if passed_s >= budget_s:
+        if not rounds.another():
             return "budget"
-        left = f", about {passed_s / place * (len(wanted) - place):.0f} s left" if place else ""
+        left = f", about {rounds.passed_s / place * (len(wanted) - place):.0f} s left" if place else ""
         progress(f"turn {place + 1} of {len(wanted)}: {_named(plan, turn.cell)}{left}")
         sides = [turn.base_first, not turn.base_first] if turn.cell else [True]
         made = [_trial(plan, turn, is_base, next(numbers), performer) for is_base in sides]
