@@ -111,9 +111,9 @@ def running(text: str) -> list[int]:
     return found
 
 
-def gone(text: str, within_s: float) -> bool:
-    """Whether no process has `text` on its command line any more, at the latest after `within_s` [s]."""
-    deadline = time.monotonic() + within_s
+def gone(text: str) -> bool:
+    """Whether no process has `text` on its command line any more, far sooner than it would end by itself."""
+    deadline = time.monotonic() + 30
     while running(text):
         if time.monotonic() > deadline:
             return False

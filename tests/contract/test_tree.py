@@ -67,7 +67,7 @@ def test_a_gateway_that_does_not_work(ssh_site: SshSite, gateway: str) -> None:
     try:
         began = time.monotonic()
         results = transport.run(["echo", "hi"], ["node02", "node03", "node01"], timeout_s=4)
-        assert time.monotonic() - began < 12
+        assert time.monotonic() - began < 30
         assert [result.status for result in results.values()] == ["unreachable", "unreachable", "ok"]
         assert f"its gateway does not work: {gateway}: " in results["node02"].reason
     finally:

@@ -323,7 +323,7 @@ def _holders(path: Path) -> list[int]:
 
 
 def _wait(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)

@@ -204,7 +204,7 @@ def test_this_machine_with_a_foreign_load_on_every_cpu() -> None:
             process.kill()
             process.wait()
     seen = difference(before, after, 0.0)
-    assert seen.interval_s is not None and 0.9 < seen.interval_s < 10
+    assert seen.interval_s is not None and seen.interval_s > 0.9
     assert seen.foreign_cpu_ratio is not None and seen.foreign_cpu_ratio > 0.5
     assert seen.cpu_wait_ratio is None or seen.cpu_wait_ratio > 0.2
     assert seen.context_switches_per_s is not None and seen.context_switches_per_s > 0
