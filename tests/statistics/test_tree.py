@@ -53,6 +53,27 @@ def test_switches_need_not_have_as_many_nodes(sizes, between):
         assert found[0].further == pytest.approx(np.expm1(between), rel=0.15)
 
 
+def test_switches_of_two_nodes_are_told_by_how_the_other_pairs_scatter():
+    pod = [0] * 4 + [1] * 8
+    leaf = [0, 0, 1, 1] + [2] * 8
+    exact = [
+        groups_of(tree.branches(times(12, [(pod, 0.2), (leaf, 0.06)], scatter=0.01, own=0.02, seed=seed)))
+        == {(0, 1, 2, 3), (0, 1), (2, 3), tuple(range(4, 12))}
+        for seed in range(40)
+    ]
+    assert sum(exact) >= 36
+
+
+def test_few_nodes_below_one_switch_are_not_divided():
+    pod = [0] * 5 + [1] * 8
+    exact = [
+        groups_of(tree.branches(times(13, [(pod, 0.2)], scatter=0.01, own=0.02, seed=seed)))
+        == {tuple(range(5)), tuple(range(5, 13))}
+        for seed in range(40)
+    ]
+    assert sum(exact) >= 39
+
+
 def test_a_slow_link_is_no_switch():
     logs = times(16, seed=4)
     logs[3, 9] = logs[9, 3] = logs[3, 9] + 1.0

@@ -4,12 +4,14 @@ The logarithm of a time is what both nodes add, and something more between nodes
 alone leave of each pair is clustered (average linkage); each division is bettered node by node, and judged by how far
 what it adds between its groups is from nothing (Student's t). Clusters are found in anything, so a division counts
 only where it is far better than the best ones of mere noise among as many nodes; then each of its groups is divided
-again.
+again. How much pairs scatter is known from those between the groups, too, whatever the groups hold: that is what tells
+a switch of few nodes apart, whose own pairs are too few to say.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,8 +24,8 @@ from wulf.stats.estimate.pairs import Matrix, additive
 
 Labels = NDArray[np.integer]
 
-#: Nodes below which noise divides as well as switches do.
-FEWEST = 6
+#: Nodes below which noise divides as well as switches do, and where it is known from others how much pairs scatter.
+FEWEST, FEWEST_WITHIN = 6, 4
 #: Groups that a level of the tree may have, of many nodes in steps; and nodes that a group must have.
 MOST_GROUPS, FEWEST_TOGETHER = 32, 2
 STEPS = (2, 3, 4, 6, 8, 12, 16, 24, 32)
@@ -31,6 +33,8 @@ STEPS = (2, 3, 4, 6, 8, 12, 16, 24, 32)
 LEAST = 0.01
 #: Matrices of noise, and how many times better than in the best of them groups must be told apart.
 DRAWS, CLEARLY = 40, 1.5
+#: Degrees of freedom from which on how much pairs scatter is known at all, and as well as needed.
+LEAST_FREEDOM, MOST_FREEDOM = 8, 64
 #: Pairs of all drawn matrices together: of many nodes few will do, as they are all alike.
 DRAWN_PAIRS = 200_000
 #: The order of more nodes is that of the clusters, without turning each to its neighbour; and so many are many.
@@ -52,6 +56,39 @@ class Branch:
     further: float
 
 
+@dataclass(frozen=True)
+class _Scatter:
+    """How much pairs scatter that the groups and the nodes explain."""
+
+    #: Sum of squares, and its degrees of freedom.
+    squares: float = 0.0
+    freedom: int = 0
+
+    def with_pairs_between(self, rest: Matrix, labels: Labels) -> _Scatter:
+        """Return what is known with the pairs between groups: all of two groups have the same switches between them.
+
+        What both nodes add is taken off each two groups for themselves, so that nothing within a group comes in.
+        """
+        squares, freedom = self.squares, self.freedom
+        groups = [np.flatnonzero(labels == label) for label in np.unique(labels)]
+        for one, other in itertools.combinations(groups, 2):
+            block = rest[np.ix_(one, other)]
+            left = block - block.mean(axis=1)[:, None] - block.mean(axis=0)[None, :] + block.mean()
+            squares += float(np.sum(left**2))
+            freedom += (len(one) - 1) * (len(other) - 1)
+        return _Scatter(squares, freedom).rounded()
+
+    def rounded(self) -> _Scatter:
+        """Return it with a power of two as degrees of freedom, not more than there are: noise is drawn for each."""
+        if not self.freedom:
+            return self
+        freedom = min(1 << (self.freedom.bit_length() - 1), MOST_FREEDOM)
+        return _Scatter(self.squares * freedom / self.freedom, freedom)
+
+
+NO_SCATTER = _Scatter()
+
+
 def branches(logs: Matrix) -> list[Branch]:
     """Return the groups of nodes that are closer to each other than to others, larger ones before what they hold.
 
@@ -69,19 +106,21 @@ def _known_branches(logs: bytes, count: int) -> tuple[Branch, ...]:
     return tuple(_branches(np.frombuffer(logs).reshape(count, count), np.arange(count)))
 
 
-def _branches(logs: Matrix, places: Labels) -> Iterator[Branch]:
-    if len(places) < FEWEST:
+def _branches(logs: Matrix, places: Labels, known: _Scatter = NO_SCATTER) -> Iterator[Branch]:
+    """Yield the groups among some of the nodes, where it is known how much pairs of others scatter."""
+    if len(places) < (FEWEST_WITHIN if known.freedom >= LEAST_FREEDOM else FEWEST):
         return
     rest = _rest(logs[np.ix_(places, places)])
-    score, labels = _divided(_cut(rest))
-    _, further = _judged(rest, labels)
-    if further < math.log1p(LEAST) or score <= CLEARLY * _of_noise(len(places)):
+    score, labels = _divided(_cut(rest), known)
+    _, further = _judged(rest, labels, known)
+    if further < math.log1p(LEAST) or score <= CLEARLY * _of_noise(len(places), known.freedom):
         return
+    within = known.with_pairs_between(rest, labels)
     for label in np.unique(labels):
         members = places[labels == label]
         if len(members) >= FEWEST_TOGETHER:
             yield Branch(nodes=tuple(members.tolist()), further=math.expm1(further))
-            yield from _branches(logs, members)
+            yield from _branches(logs, members, within)
 
 
 def order(logs: Matrix) -> list[int]:
@@ -126,7 +165,7 @@ def _distances(rest: Matrix) -> NDArray[np.float64]:
     return np.asarray(scipy.spatial.distance.squareform(shifted, checks=False))
 
 
-def _divided(rest: Matrix) -> tuple[float, Labels]:
+def _divided(rest: Matrix, known: _Scatter) -> tuple[float, Labels]:
     """Return how clearly the best division tells groups apart, and the groups."""
     tree = scipy.cluster.hierarchy.linkage(_distances(rest), "average")
     best = 0.0, np.zeros(len(rest), dtype=int)
@@ -134,7 +173,7 @@ def _divided(rest: Matrix) -> tuple[float, Labels]:
     for groups in range(2, most + 1) if len(rest) <= MANY else [step for step in STEPS if step <= most]:
         labels: Labels = scipy.cluster.hierarchy.fcluster(tree, groups, "maxclust")
         for _ in range(ROUNDS):
-            score, further = _judged(rest, labels)
+            score, further = _judged(rest, labels, known)
             best = max(best, (score, labels), key=lambda one: one[0])
             moved = _moved(rest, labels, further)
             if (moved == labels).all():
@@ -143,15 +182,15 @@ def _divided(rest: Matrix) -> tuple[float, Labels]:
     return best
 
 
-def _judged(rest: Matrix, labels: Labels) -> tuple[float, float]:
+def _judged(rest: Matrix, labels: Labels, known: _Scatter) -> tuple[float, float]:
     """Return Student's t of what is added between groups, and that, where both nodes may add what they like."""
     apart = _without_nodes((labels[:, None] != labels[None, :]).astype(float))
     spread = float(np.sum(apart**2)) / 2
     if spread <= 0:
         return 0.0, 0.0
     further = float(np.sum(apart * rest)) / 2 / spread
-    left = float(np.sum((rest - further * apart) ** 2)) / 2
-    freedom = max(math.comb(len(rest), 2) - len(rest) - 1, 1)
+    left = float(np.sum((rest - further * apart) ** 2)) / 2 + known.squares
+    freedom = max(math.comb(len(rest), 2) - len(rest) - 1, 1) + known.freedom
     return further / max(math.sqrt(left / freedom / spread), LEAST**2), further
 
 
@@ -169,12 +208,13 @@ def _moved(rest: Matrix, labels: Labels, further: float) -> Labels:
 
 
 @functools.cache
-def _of_noise(nodes: int) -> float:
-    """Return how clearly noise alone is divided at best."""
+def _of_noise(nodes: int, freedom: int) -> float:
+    """Return how clearly noise alone is divided at best, where its scatter is known with so many degrees of freedom."""
     rng = np.random.default_rng(SEED)
     draws = min(DRAWS, max(DRAWN_PAIRS // math.comb(nodes, 2), 2))
     found = 0.0
     for _ in range(draws):
         noise = np.triu(rng.standard_normal((nodes, nodes)), 1)
-        found = max(found, _divided(_without_nodes(noise + noise.T))[0])
+        known = _Scatter(float(rng.chisquare(freedom)) if freedom else 0.0, freedom)
+        found = max(found, _divided(_without_nodes(noise + noise.T), known)[0])
     return found
