@@ -81,7 +81,7 @@ class InterleaveRequest(msgspec.Struct, frozen=True, kw_only=True):
     prints: tuple[Printed, ...] = ()
     #: Pairs of launches.
     launches: int
-    #: Time after which no pair of launches is begun [s].
+    #: Time in which the last pair of launches is to end; the first is always made [s].
     budget_s: float
     margin: float
     permissions: change.Permissions

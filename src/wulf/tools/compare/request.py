@@ -29,7 +29,7 @@ SizesField = Annotated[Sequence[int], Option("Message sizes.", unit=BYTES, separ
 PairsField = Annotated[str, Option("all, ring, or pairs such as n1:n2,n3:n4.", complete=("all", "ring"))]
 #: Pairs of launches: enough to find 5 % where launches scatter by 3 % (bench compare-power).
 LaunchesField = Annotated[int, Option("Maximum number of pairs of launches.")]
-BudgetField = Annotated[float, Option("Time after which no pair of launches is begun.", unit=SECONDS)]
+BudgetField = Annotated[float, Option("Time in which the last pair of launches is to end.", unit=SECONDS)]
 LAUNCHES, BUDGET_S = 20, 600.0
 
 

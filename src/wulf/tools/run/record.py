@@ -21,7 +21,7 @@ class ScalingPlan(Record, frozen=True, kw_only=True):
     weak: bool = False
     #: Rounds of one launch of each number.
     rounds: int
-    #: Time after which no round is begun [s].
+    #: Time in which the last round is to end; the first is always made [s].
     budget_s: float
     #: Of the random orders.
     seed: int

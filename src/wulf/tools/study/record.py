@@ -162,7 +162,7 @@ class StudyPlan(Record, frozen=True, kw_only=True):
     aliases: list[str] = []
     #: Pairs of runs (the combination and the base) for each combination.
     replications: int
-    #: Time after which no run is begun [s].
+    #: Time in which the last run is to end; the first is always made [s].
     budget_s: float
     margin: float
     #: Of all random orders.

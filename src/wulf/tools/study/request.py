@@ -10,7 +10,7 @@ from wulf.base.errors import UsageError
 from wulf.base.request import RUNS, SECONDS, SHARE, Argument, Option, PathField, RunsField
 from wulf.node.fleet.fields import ClusterField, NodesField, RelaxField, SeedField, TakeOverField
 
-#: Time after which no run is begun, where nobody says it [s].
+#: Time for all of a study, where nobody says it [s].
 BUDGET_S = 3600.0
 MARGIN = 0.02
 
