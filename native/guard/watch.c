@@ -180,7 +180,7 @@ struct watcher {
     int work;         /* pidfd of what undoes; -1 for none */
     pid_t worker;
     int64_t work_began, due; /* [s] since boot; due: INT64_MAX when nothing is open */
-    bool any_open;
+    bool any_open, has_tidied;
 };
 
 static _Noreturn void retire(const struct watcher *watcher) {
@@ -222,22 +222,27 @@ static void listen_as(struct watcher *watcher) {
         _exit(EXIT_DONE);
 }
 
-/* What is open, and when the first of it is due: as a child of ours sees it, whose memory goes with it. */
+/* What is open, and when the first of it is due: as a child of ours sees it, whose memory goes with it. A
+ * rest is the marks of a change that is over, whose guard was ended before it removed them. */
 struct glance {
     int64_t due;
-    bool any_open;
+    bool any_open, has_rest;
 };
 
 static void glance_at(const char *tx, struct glance *seen) {
-    if (ends_with(tx, ".new") || is_over(state_of(tx).word))
+    if (ends_with(tx, ".new"))
         return;
+    if (is_over(state_of(tx).word)) {
+        seen->has_rest = true;
+        return;
+    }
     const int64_t due = due_at(tx); /* at once where that is gone: somebody has wiped /run/wulf */
     seen->any_open = true;
     seen->due = due < seen->due ? due : seen->due;
 }
 
 static struct glance glance(void) {
-    struct glance seen = {INT64_MAX, false};
+    struct glance seen = {INT64_MAX, false, false};
     const struct names deadlines = names_with(run_place(), ".", "deadline."),
                        open = names_with(state_place(), ".", "open.");
     for (size_t i = 0; i < deadlines.count; i++)
@@ -250,7 +255,7 @@ static struct glance glance(void) {
 /* Looks in a process of its own; what cannot be seen is open, and due. */
 static void look(struct watcher *watcher) {
     int ends[2];
-    struct glance seen = {0, true};
+    struct glance seen = {0, true, false};
     watcher->due = 0;
     watcher->any_open = true;
     if (pipe2(ends, O_CLOEXEC) != 0)
@@ -264,8 +269,11 @@ static void look(struct watcher *watcher) {
     close(ends[1]);
     if (child > 0) {
         if (read(ends[0], &seen, sizeof seen) == (ssize_t)sizeof seen) {
-            watcher->due = seen.due;
-            watcher->any_open = seen.any_open;
+            /* What is over is tidied once: where that fails, a call does it. */
+            const bool tidies = seen.has_rest && !watcher->has_tidied;
+            watcher->due = tidies && now_s() < seen.due ? now_s() : seen.due;
+            watcher->any_open = seen.any_open || tidies;
+            watcher->has_tidied &= seen.has_rest;
         }
         while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
             continue;
@@ -317,6 +325,7 @@ static void end_work(struct watcher *watcher) {
         continue;
     close(watcher->work);
     watcher->work = -1;
+    watcher->has_tidied = true;
 }
 
 /* Know the others: a socket that answers belongs to who listens. */

@@ -103,6 +103,20 @@ def test_a_half_open_caller_keeps_nobody_waiting(place: Place) -> None:
         half_open.kill()
 
 
+def test_what_is_left_of_a_change_that_is_over_goes_with_the_watchers(place: Place) -> None:
+    place.done("lock", "me", "600")
+    place.set("A", "0", deadline_s=300)
+    place.done("undo", "A")
+    wait(lambda: not any(pid(place, role) for role in ROLES), seconds=60)
+    # As where all of them are killed after their last word of it.
+    marks = (place.run / "deadline.A", place.state / "open.A")
+    for mark in marks:
+        mark.write_text("1\n")
+    with subprocess.Popen(place.argv("watch")):
+        wait(lambda: not any(mark.exists() for mark in marks), seconds=60)
+    assert place.journal("A") == "undone"
+
+
 @pytest.mark.parametrize("role", ROLES)
 def test_each_is_started_again(place: Place, role: str) -> None:
     place.done("lock", "me", "600")
