@@ -88,7 +88,8 @@ WAYS = {
     "killed at once": "set -- timeout -s KILL 0.01",
     "killed soon": "set -- timeout -s KILL 0.04",
     "interrupted": "set -- timeout -s INT 0.03",
-    "stopped": "set -- timeout -s TSTP 0.03",
+    # A sudo that is stopped before it is root stays so: it is ended after a while.
+    "stopped": "set -- timeout -k 5 -s TSTP 0.03",
 }
 
 
