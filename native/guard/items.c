@@ -109,13 +109,16 @@ static bool is_equal(const char *one, const char *other) {
 void states_fold(struct state *before, struct state *after, const struct state *next_before,
                  const struct state *next_after) {
     struct state first = *before, then = *after;
-    *before = *next_before;
     *after = *next_after;
     after->room = after->count; /* what is added goes to a copy */
-    before->room = next_before->count + 1;
-    before->at = take(before->room * sizeof *before->at);
-    if (next_before->count)
-        memcpy(before->at, next_before->at, next_before->count * sizeof *before->at);
+    *before = (struct state){0};
+    for (size_t i = 0; i < next_before->count; i++) {
+        const struct item *item = &next_before->at[i];
+        const char *made = state_value(&then, item->key);
+        if (made && !state_value(&first, item->key) && is_same(made, item->value))
+            continue; /* the first has made it: before that it was not there */
+        state_add_flagged(before, item->key, item->value, item->flags);
+    }
     for (size_t i = 0; i < first.count; i++) {
         const struct item *item = &first.at[i];
         const char *made = state_value(&then, item->key);

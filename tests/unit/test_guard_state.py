@@ -184,6 +184,29 @@ def test_what_survives_a_boot_is_put_back_after_it(node: Node, kind: str) -> Non
     assert value() == before
 
 
+@pytest.mark.parametrize("kind", LASTING)
+def test_what_was_set_twice_is_rolled_back_to_the_original(node: Node, kind: str) -> None:
+    step, value = LASTING[kind](node)
+    before = value()
+    node.keep("A", step)
+    node.keep("B", step)
+    assert value() != before
+    node.roll_back("C")
+    assert value() == before
+
+
+@pytest.mark.parametrize("later", ["x = 1\n", "x = 2\n", "x = 1\ny = 2\n", "y = 2\n"])
+@pytest.mark.parametrize("original", [None, "", "x = 0\n", "z = 0\n"])
+def test_a_file_of_lines_that_was_set_twice_is_rolled_back_to_the_original(
+    node: Node, original: str | None, later: str
+) -> None:
+    path = node.directory / "new.conf" if original is None else _file(node, "new.conf", original)
+    for change, text in (("A", "x = 1\n"), ("B", later)):
+        node.keep(change, f"k stored - {path}=file:644:{base64.b64encode(text.encode()).decode()}")
+    node.roll_back("C")
+    assert (path.read_text() if path.exists() else None) == original
+
+
 def test_a_profile_of_tuned_where_there_was_none_is_gone_after_a_boot(node: Node) -> None:
     step, value = _tuned(node, "")
     node.make("A", step)
