@@ -68,6 +68,7 @@ static void unlock(const char *owner) {
     const struct owner has = owner_now();
     if (!caller || has.uid == caller)
         unlock_owner(owner);
+    look_again(); /* who saw nothing open and was stopped on its way out */
 }
 
 static void explain_plan(const struct plan *plan) {

@@ -135,6 +135,15 @@ def test_one_that_somebody_has_stopped_goes_with_the_last_change(place: Place) -
     wait(lambda: not Path(f"/proc/{keeper}").exists(), seconds=60)
 
 
+def test_one_that_is_stopped_when_nothing_is_open_any_more_goes_with_the_lock(place: Place) -> None:
+    place.done("lock", "me", "600")
+    with subprocess.Popen(place.argv("watch")) as watcher:
+        wait(lambda: (place.run / "watch.socket").exists() and pid(place, "watcher") > 0)
+        os.kill(pid(place, "watcher"), signal.SIGSTOP)
+        place.done("unlock", "me")
+        wait(lambda: watcher.poll() is not None, seconds=60)
+
+
 @pytest.mark.parametrize("how", ["ended", "stopped", "another's number"])
 def test_extending_and_confirming_take_a_watcher_that_answers(place: Place, how: str) -> None:
     place.done("lock", "me", "600")
