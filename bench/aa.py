@@ -11,7 +11,7 @@ from collections import Counter
 
 from bench import aa_sim, common
 from wulf.base.records import Analysis, LaunchResult, Operation, Part, Plan, Workload
-from wulf.node.fleet import site
+from wulf.node.fleet import preparation
 from wulf.node.measuring.analysis import analyze_results
 from wulf.node.probe import schedule
 from wulf.node.probe.execute import RunLaunch
@@ -53,9 +53,9 @@ def real(pairs: int) -> Counter[str]:
     """Verdicts of so many real A/A pairs."""
     verdicts: Counter[str] = Counter()
     with common.pair() as where:
-        tools = site.toolbox(OPS, "openmpi", print)
-        with site.connect(where.config, common.PAIR, print) as (transport, nodes):
-            launch = site.ready(where.config, transport, nodes, tools, print).launch
+        tools = preparation.toolbox(OPS, "openmpi", print)
+        with preparation.connect(where.config, common.PAIR, print) as (transport, nodes):
+            launch = preparation.ready(where.config, transport, nodes, tools, print).launch
             for number in range(pairs):
                 operation = tools.operations[number % len(OPS)]
                 plan = _plan(operation.name)

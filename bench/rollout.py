@@ -1,4 +1,4 @@
-"""Roll-outs over simulated fleets of 400 nodes, through the decisions of the real thing (`wulf.tools.rollout.course`).
+"""Roll-outs over simulated fleets of 400 nodes, through the real decisions (`wulf.tools.rollout.schedule`).
 
 In each fleet a change makes most nodes faster by 3 to 20 %. A figure of a pair scatters by 0.5 to 3 % from one launch
 to the next (Student's t with 4 degrees of freedom; in "noisy" 5 % with 3), beside what all launches of a moment have in
@@ -34,10 +34,10 @@ import numpy as np
 
 from bench.common import Figure, finish
 from wulf.base.records import Pair
-from wulf.tools.rollout.course import Course, HaltError, measure
 from wulf.tools.rollout.evidence import STATES, Loss, Match, Round, StepTest
 from wulf.tools.rollout.record import Hardware, RolloutPlan
 from wulf.tools.rollout.request import RolloutRequest
+from wulf.tools.rollout.schedule import Course, HaltError, measure
 from wulf.tools.rollout.work import plan_of
 
 NODES = 400

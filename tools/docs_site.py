@@ -23,7 +23,7 @@ from wulf.base.catalogue import Evidence, Signature
 from wulf.base.records import Operation
 from wulf.base.units import format_bytes
 from wulf.face.cli.knob import evidence_of, sections
-from wulf.node.fleet.site import toolbox
+from wulf.node.fleet.preparation import toolbox
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE, SITE = ROOT / "build" / "site-source", ROOT / "build" / "site"

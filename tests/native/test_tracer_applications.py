@@ -16,7 +16,7 @@ from wulf.base.trace.summary import summary
 from wulf.base.trace.writer import pack
 from wulf.node.programs.shipped import SHIPPED
 from wulf.tools.hpcc import program as hpcc
-from wulf.tools.run import loss
+from wulf.tools.run import efficiency_loss
 
 pytestmark = [pytest.mark.mpi, pytest.mark.thorough]
 
@@ -98,7 +98,7 @@ def test_kernels_and_the_search(
     assert not trace.unsound
     assert calls <= {one.call for one in summary(trace).calls}
     # It can be replayed, and the parts of its time are its time.
-    split = loss.of(trace.path)
+    split = efficiency_loss.of(trace.path)
     parts = (split.computing_s, split.files_s, split.waiting_s, split.transfer_s)
     assert sum(parts) == pytest.approx(2 * split.run_s)
     assert min(parts) >= -0.01 * split.run_s

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from wulf.node.change.functions import access_functions
+from wulf.node.change.shell_functions import access_functions
 
 SHELLS = [
     pytest.param(words, id=words[0], marks=() if words == ["dash"] else pytest.mark.thorough)

@@ -11,7 +11,7 @@ import pytest
 from wulf.base import access, catalogue
 from wulf.base.errors import ConfigError
 from wulf.node.change import steps
-from wulf.node.change.functions import access_functions, state_functions
+from wulf.node.change.shell_functions import access_functions, state_functions
 
 
 def test_every_kind_that_can_be_set_has_its_functions_and_the_other_way_round():

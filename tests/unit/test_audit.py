@@ -14,7 +14,7 @@ from wulf.base.profile import PROFILES
 from wulf.base.records import Audit, NodeRecord
 from wulf.base.units import format_fact
 from wulf.node.checks.evaluate import evaluate
-from wulf.page import forms
+from wulf.page import formats
 from wulf.page.page import html
 from wulf.page.sections import findings as shown
 
@@ -275,7 +275,7 @@ def test_junit(judged: Audit) -> None:
 
 
 def test_markdown_and_page_are_safe(judged: Audit) -> None:
-    text = forms.markdown(shown.page(judged))
+    text = formats.markdown(shown.page(judged))
     assert "\x1b" not in text and "<script>" not in text.replace("\\<script\\>", "")
     page = html(shown.page(judged))
     assert "<script>alert" not in page

@@ -8,7 +8,7 @@ import pytest
 
 from wulf.base.errors import UsageError
 from wulf.base.signals import end_gently
-from wulf.node.fleet.begin import new_run
+from wulf.node.fleet.new_run import new_run
 
 
 @pytest.fixture

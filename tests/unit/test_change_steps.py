@@ -6,7 +6,7 @@ from wulf.base import catalogue
 from wulf.base.errors import UsageError
 from wulf.base.records import NodeRecord
 from wulf.node.change import steps
-from wulf.node.change.functions import access_functions
+from wulf.node.change.shell_functions import access_functions
 
 
 def record(**more):

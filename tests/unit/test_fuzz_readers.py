@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bench import field
-from tests.unit import test_hpl_asked
+from tests.unit import test_hpl_given_problems
 from tests.unit.predict_fixture import ring
 from wulf.base import store
 from wulf.base.errors import WulfError
@@ -33,7 +33,7 @@ from wulf.base.trace.reader import read as read_trace
 from wulf.base.trace.summary import summary
 from wulf.node.change import steps
 from wulf.node.measuring.imported import import_run, read_files
-from wulf.tools.hpl import asked, program
+from wulf.tools.hpl import given_problems, program
 
 pytestmark = pytest.mark.thorough
 IMPORTS = field.IMPORTS
@@ -150,14 +150,14 @@ def test_smpi(raw, speed):
 
 
 @FUZZ
-@given(mutated([test_hpl_asked.SEVERAL.encode()]))
+@given(mutated([test_hpl_given_problems.SEVERAL.encode()]))
 def test_hpl_dat(raw):
     def read() -> None:
-        found = asked.parse(as_text(raw), "HPL.dat")
-        assert 1 <= len(found) <= asked.PROBLEMS_MOST
+        found = given_problems.parse(as_text(raw), "HPL.dat")
+        assert 1 <= len(found) <= given_problems.PROBLEMS_MOST
         # What is written of a problem that was taken is that problem.
         one = found[0]
-        assert asked.parse(program.hpl_dat([one.n], one.setting), "HPL.dat") == [one]
+        assert given_problems.parse(program.hpl_dat([one.n], one.setting), "HPL.dat") == [one]
 
     refused_or_taken(read)
 

@@ -19,7 +19,7 @@ from tests.unit.guard_place import SYSCTL, Place
 from wulf.base.contracts import NodeResult
 from wulf.face.cli import rollback
 from wulf.node.change.guard import BUSY, FAILED, LATE, STUCK, Guards
-from wulf.node.fleet import release
+from wulf.node.fleet import abandonment
 
 pytestmark = pytest.mark.root
 
@@ -215,17 +215,17 @@ def test_a_person_sees_what_a_stuck_change_leaves_before_it_is_given_up(
     out = io.StringIO()
     monkeypatch.setattr(rollback, "console", lambda: Console(file=out, width=300))
     guards = Guards(_Inside(place), "somebody")
-    found = release.look(guards, ["node01"], None)
+    found = abandonment.look(guards, ["node01"], None)
     rollback.show_releases(found, leave_as_is=False)
     assert f"node01: change {change}: stuck: its journal is damaged: plan" in out.getvalue()
     assert f"  k stays 0 (before: /proc/sys/{SYSCTL.replace('.', '/')} 1)" in out.getvalue()
     assert "nothing was done: 'wulf rollback --abandon --leave-as-is'" in out.getvalue()
     assert place.journal(change) == "stuck"
-    assert release.look(guards, ["node01"], "20260101T000000-000000") == []
-    (given_up,) = release.release(guards, found)
+    assert abandonment.look(guards, ["node01"], "20260101T000000-000000") == []
+    (given_up,) = abandonment.release(guards, found)
     assert (given_up.released, given_up.error, [value.now for value in given_up.left]) == (True, "", ["0"])
     assert place.journal(change) == "abandoned"
-    assert release.look(guards, ["node01"], None) == []
+    assert abandonment.look(guards, ["node01"], None) == []
     assert not (place.run / "lock").exists()
 
 

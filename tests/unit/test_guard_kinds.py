@@ -13,8 +13,8 @@ import pytest
 
 from tests.unit import test_access as faked
 from tests.unit.guard_place import Place
-from wulf.node.change.functions import access_functions
 from wulf.node.change.guard import FAILED
+from wulf.node.change.shell_functions import access_functions
 
 pytestmark = pytest.mark.root
 

@@ -32,7 +32,7 @@ from wulf.page.blocks import Cards, Page
 from wulf.page.page import html
 from wulf.page.terminal import page_text
 from wulf.stats import estimate
-from wulf.stats.estimate import hosts
+from wulf.stats.estimate import host_signatures
 from wulf.stats.estimate.signatures import Rule
 from wulf.tools.measure import page as run_report
 from wulf.tools.measure.page import view
@@ -434,7 +434,7 @@ def test_what_a_node_says_of_itself_stays_in_its_place():
 
 
 def test_all_evidence_can_be_written():
-    for rule in hosts.rules():
+    for rule in host_signatures.rules():
         assert "{" not in rule.evidence({})
         assert "unknown" in rule.evidence({})
 
@@ -445,7 +445,7 @@ def test_a_signature_that_speaks_of_no_feature_is_refused():
     with pytest.raises(
         ConfigError, match=r"data/host_signatures/.*toml: wake_grow is not a feature of a node"
     ):
-        Rule(wrong, "host_signatures", hosts.is_feature, "a node")
+        Rule(wrong, "host_signatures", host_signatures.is_feature, "a node")
 
 
 def test_features_are_those_that_are_described():
@@ -453,8 +453,8 @@ def test_features_are_those_that_are_described():
     world.everywhere(tick(1000, 4000))
     plant_power_states(world)
     plant_interrupts(world)
-    shown = hosts.of_host(found(world)[0], {})
-    assert shown.keys() == hosts.FEATURES.keys()
+    shown = host_signatures.of_host(found(world)[0], {})
+    assert shown.keys() == host_signatures.FEATURES.keys()
 
 
 def test_text_and_page_show_the_hosts():

@@ -15,7 +15,7 @@ from wulf.base.importing.series import Source
 from wulf.base.records import NodeRecord
 from wulf.node.cluster.inventory import parse
 from wulf.node.cluster.transport import open_transport
-from wulf.node.fleet import site
+from wulf.node.fleet import preparation
 from wulf.node.measuring.imported import import_run, read_files
 from wulf.node.probe import build
 from wulf.tools.hpcc import program as hpcc
@@ -176,7 +176,7 @@ def test_nodes_of_one_host_have_its_memory_once(more, facts, together, alone):
 def test_unknown_memory_is_said_where_no_size_is_given():
     config, records = cluster(), nodes()
     records[2] = NodeRecord(node="node03", reachable=True, facts={"cpu.allowed": "0-3"})
-    assert site.memory_bytes(config, records) is None
+    assert preparation.memory_bytes(config, records) is None
     request = HpccRequest(cluster=config, budget_s=60.0, launches=6)
     with pytest.raises(UsageError, match=r"node03: the memory is not known .* with --size"):
         procedure._require_memory(request, records)

@@ -11,7 +11,7 @@ from wulf.base.errors import TransportError
 from wulf.node.cluster import inventory
 from wulf.node.cluster.transport import open_transport
 from wulf.node.probe.build import MpiLibrary
-from wulf.tools.hpl import finding, launching
+from wulf.tools.hpl import installation, launching
 from wulf.tools.hpl.record import HplSetting
 
 LINKED = {"openmpi": "libmpi.so.40 => /lib/libmpi.so.40", "mpich": "libmpich.so.12 => /lib/libmpich.so.12"}
@@ -69,13 +69,13 @@ def libraries(monkeypatch):
     def find_mpi(wanted=None):
         return [one for one in found if wanted in (None, one.family, one.compiler)]
 
-    monkeypatch.setattr(finding.build, "find_mpi", find_mpi)
+    monkeypatch.setattr(installation.build, "find_mpi", find_mpi)
     return found
 
 
 def site(nodes, config, mpi=None):
     plan = msgspec.structs.replace(manifest().plan, mpi=mpi)
-    return finding.site(config, nodes, plan, [], "2026-11-23-1200", lambda _: None)
+    return installation.site(config, nodes, plan, [], "2026-11-23-1200", lambda _: None)
 
 
 def argv(site, **more):
@@ -86,10 +86,10 @@ def test_a_path_that_begins_where_it_is_asked_for_is_made_a_whole_one(here, tmp_
     (tmp_path / "xhpl").write_text("#!/bin/sh\n")
     (tmp_path / "xhpl").chmod(0o755)
     monkeypatch.chdir(tmp_path)
-    assert finding.program(here, ["local1"], "./xhpl") == f"{tmp_path}/./xhpl"
-    assert finding.program(here, ["local1"], str(tmp_path / "xhpl")) == str(tmp_path / "xhpl")
+    assert installation.program(here, ["local1"], "./xhpl") == f"{tmp_path}/./xhpl"
+    assert installation.program(here, ["local1"], str(tmp_path / "xhpl")) == str(tmp_path / "xhpl")
     # A command of the shell has no path.
-    assert finding.program(here, ["local1"], "true") == "true"
+    assert installation.program(here, ["local1"], "true") == "true"
 
 
 @pytest.mark.parametrize(

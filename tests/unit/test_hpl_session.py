@@ -162,7 +162,7 @@ def given(monkeypatch):
     """Return the plans that are carried out; a Slurm job ends in 100 s."""
     found = []
     monkeypatch.setattr(session.cluster_site, "connect", lambda *_: nullcontext((None, [])))
-    monkeypatch.setattr(session.finding, "site", lambda *_: None)
+    monkeypatch.setattr(session.installation, "site", lambda *_: None)
     monkeypatch.setattr(session.allocation, "capped", lambda left_s, _say: min(left_s, 100.0))
     monkeypatch.setattr(session, "_carry_out", lambda writer, *_: found.append(writer.manifest.plan))
     return found

@@ -12,7 +12,7 @@ from tests.unit.make_records import operation
 from wulf.base.records import Parameter
 from wulf.stats import model
 from wulf.stats.model.causes import likely_cause, limits_of
-from wulf.tools.measure.page import across
+from wulf.tools.measure.page import summary_tables
 
 SIZES = [1, 64, 256, 1024, 4096, 16384, 32768]
 L, O_S, O_R, GAP, PER_BYTE = 20e-6, 2e-6, 3e-6, 4e-6, 8e-10
@@ -71,7 +71,7 @@ def test_the_parameters_are_found_within_their_intervals():
     assert one.eager_limit == (65408, 65537)
     assert one.eager_limit_said == ("btl_tcp_eager_limit", LIMIT)
     assert one.notes == []
-    shown = [item.text for item in across.parameters_table([one]).rows[0]]
+    shown = [item.text for item in summary_tables.parameters_table([one]).rows[0]]
     assert shown[0] == "node01 → node02"
     assert "65536 B (btl_tcp_eager_limit), seen between 65408 B and 65537 B" in shown[-1]
 
@@ -82,7 +82,7 @@ def test_a_latency_that_the_calls_leave_nothing_of_is_no_number():
     assert one.send_overhead is not None
     assert "L is not identifiable" in one.notes[0]
     assert "both calls take" in one.notes[0]
-    assert across.parameters_table([one]).rows[0][1].text == "not identifiable"
+    assert summary_tables.parameters_table([one]).rows[0][1].text == "not identifiable"
 
 
 def test_errors_of_all_three_are_in_the_interval_of_the_latency():

@@ -16,7 +16,7 @@ from wulf.face.cli import rollback, set_values, status
 from wulf.node.change.guard import Guards
 from wulf.node.cluster import inventory
 from wulf.node.cluster.transport import shell
-from wulf.node.fleet import change, level, site
+from wulf.node.fleet import change, missed_changes, preparation
 
 pytestmark = pytest.mark.root
 
@@ -43,7 +43,7 @@ def network(made, tmp_path, monkeypatch):
         yield made, Guards(made, "me")
 
     monkeypatch.setattr(change, "open_guards", open_guards)
-    monkeypatch.setattr(site, "open_transport", lambda _: made)
+    monkeypatch.setattr(preparation, "open_transport", lambda _: made)
     monkeypatch.setattr(made, "close", lambda: None)
     yield made
     made.down.clear()
@@ -94,7 +94,7 @@ def test_a_node_that_is_down_is_left_out_and_refused_until_it_is_equal(network, 
     assert [value(network, node) for node in network.names] == ["0", "0", "1"]
     network.down.clear()
     for late in (lambda: run_set(capsys, f"{OTHER}=0"), lambda: look(network)):
-        with pytest.raises(level.BehindError) as refused:
+        with pytest.raises(missed_changes.BehindError) as refused:
             late()
         assert command in str(refused.value)
         assert "node03 missed a change" in str(refused.value)
@@ -109,7 +109,7 @@ def test_a_node_that_is_down_is_left_out_and_refused_until_it_is_equal(network, 
 
 
 def look(network, nodes=None):
-    with site.connect(config(), nodes or network.names, lambda _: None) as (_, records):
+    with preparation.connect(config(), nodes or network.names, lambda _: None) as (_, records):
         assert all(record.reachable for record in records)
 
 
@@ -130,7 +130,7 @@ def test_a_node_that_was_made_equal_by_hand_is_not_refused(network, capsys):
     network.down.clear()
     network.on("node02", f"sysctl -qw {KNOB.removeprefix('sysctl.')}=0")
     look(network)
-    assert book.missed(level.key(config())) == {}
+    assert book.missed(missed_changes.key(config())) == {}
     network.on("node02", f"sysctl -qw {KNOB.removeprefix('sysctl.')}=1")
 
 
@@ -153,7 +153,7 @@ def test_more_nodes_than_allowed_stop_the_change(network, capsys):
         run_set(capsys, f"{KNOB}=0", allow_missing=-1)
     network.down.clear()
     assert {value(network, node) for node in network.names} == {"1"}
-    assert book.missed(level.key(config())) == {}
+    assert book.missed(missed_changes.key(config())) == {}
 
 
 def test_a_node_that_goes_midway_still_stops_all(network, capsys, monkeypatch):
@@ -169,7 +169,7 @@ def test_a_node_that_goes_midway_still_stops_all(network, capsys, monkeypatch):
         code, outcome = run_set(capsys, f"{KNOB}=0", allow_missing=1)
     assert (code, outcome["kept"]) == (EXIT_ERROR, False)
     assert states(outcome) == {"node01": "undone", "node02": "unknown", "node03": "undone"}
-    assert book.missed(level.key(config())) == {}
+    assert book.missed(missed_changes.key(config())) == {}
     network.down.clear()
     network.on("node02", f"/var/lib/wulf/guard undo {outcome['change']} test")
 
@@ -184,7 +184,7 @@ def test_who_missed_the_way_back_goes_back_alone(network, capsys):
     assert "put back on node[01-02]" in said
     assert "refused until: wulf rollback --nodes node03" in " ".join(said.split())
     network.down.clear()
-    with pytest.raises(level.BehindError, match="wulf rollback --nodes node03"):
+    with pytest.raises(missed_changes.BehindError, match="wulf rollback --nodes node03"):
         run_set(capsys, f"{OTHER}=0")
     rollback.command(to="original", nodes="node03", cluster=None, confirm_within="300s", json=True)
     assert json.loads(capsys.readouterr().out)["kept"]
@@ -194,20 +194,20 @@ def test_who_missed_the_way_back_goes_back_alone(network, capsys):
 
 def test_files_that_were_missed_are_part_of_what_brings_a_node_level(network):
     here = config()
-    level.remember(here, ["node02"], "T", values={"nic.tso_gso": "on off"}, persist=True)
-    level.remember(here, ["node02"], "U", values={"nic.mtu": "9000"})
-    entry = level.behind(here, ["node02"])["node02"]
+    missed_changes.remember(here, ["node02"], "T", values={"nic.tso_gso": "on off"}, persist=True)
+    missed_changes.remember(here, ["node02"], "U", values={"nic.mtu": "9000"})
+    entry = missed_changes.behind(here, ["node02"])["node02"]
     assert entry.changes == ["T", "U"]
-    assert level.commands(here, entry) == [
+    assert missed_changes.commands(here, entry) == [
         "wulf settings set 'nic.tso_gso=on off' nic.mtu=9000 --nodes node02",
         "wulf settings persist --nodes node02",
     ]
-    level.caught_up(here, ["node02"], values=["nic.tso_gso", "nic.mtu"])
-    assert level.commands(here, level.behind(here, ["node02"])["node02"]) == [
+    missed_changes.caught_up(here, ["node02"], values=["nic.tso_gso", "nic.mtu"])
+    assert missed_changes.commands(here, missed_changes.behind(here, ["node02"])["node02"]) == [
         "wulf settings persist --nodes node02"
     ]
-    level.caught_up(here, ["node02"], persist=True)
-    assert level.behind(here, ["node02"]) == {}
+    missed_changes.caught_up(here, ["node02"], persist=True)
+    assert missed_changes.behind(here, ["node02"]) == {}
 
 
 def test_missing_nodes_are_nobodys_neighbours():

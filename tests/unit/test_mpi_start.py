@@ -14,7 +14,7 @@ from wulf.node.cluster import inventory
 from wulf.node.cluster.launcher import launcher_for
 from wulf.node.cluster.schema import MpiSection
 from wulf.node.cluster.transport import open_transport
-from wulf.node.fleet import change, site
+from wulf.node.fleet import change, preparation
 from wulf.node.probe import library
 from wulf.node.probe.build import MpiLibrary, Probe
 from wulf.node.probe.start import Site
@@ -54,9 +54,9 @@ def test_the_launcher_of_another_library_is_refused() -> None:
     with pytest.raises(
         ConfigError, match=r'launcher = "openmpi" cannot start jobs of MPICH 4\.0\.2: .*--mpi'
     ):
-        site.mpi_launcher(config, MPICH, transport, config.nodes, pytest.fail)
+        preparation.mpi_launcher(config, MPICH, transport, config.nodes, pytest.fail)
     own = msgspec.structs.replace(config, mpi=MpiSection())
-    assert site.mpi_launcher(own, MPICH, transport, config.nodes, pytest.fail).name == "mpich"
+    assert preparation.mpi_launcher(own, MPICH, transport, config.nodes, pytest.fail).name == "mpich"
 
 
 def probe(directory: Path, mpi: MpiLibrary, *parameters: tuple[str, str]) -> Probe:
@@ -76,7 +76,7 @@ def probe(directory: Path, mpi: MpiLibrary, *parameters: tuple[str, str]) -> Pro
 def test_a_parameter_has_the_value_that_jobs_have(tmp_path: Path) -> None:
     mpi = MpiLibrary(compiler=str(tmp_path / "mpicc"), family="openmpi", version="Open MPI 4.1.4")
     built = probe(tmp_path, mpi, ("mpi_yield_when_idle", "0"), ("btl_tcp_links", "1"))
-    tools = site.Toolbox(probes=[built], operations=[], known=[])
+    tools = preparation.Toolbox(probes=[built], operations=[], known=[])
     goal = objective.application("mpirun ./a", "", "lower", "s")
     # Ranks that share CPUs yield already.
     for cpus, now, tried in (("0", "1", ["0"]), ("0-3", "0", ["1"])):

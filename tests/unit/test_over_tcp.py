@@ -10,7 +10,7 @@ from tests.unit.make_records import manifest, node, operation, plan, result, sam
 from wulf.base import store
 from wulf.base.records import LaunchResult
 from wulf.node.measuring.analysis import analyze
-from wulf.tools.measure.page import across
+from wulf.tools.measure.page import summary_tables
 
 PAIRS = [("node01", "node02"), ("node01", "node03")]
 
@@ -38,7 +38,7 @@ def test_the_ratio_has_an_interval_that_holds_the_truth(tmp_path):
     for one in found:
         assert one.ratio.low < 1.25 < one.ratio.high
         assert one.base_s == pytest.approx(20e-6 * (1 + one.size_bytes / 1024), rel=0.02)
-    table = across.overheads_table(found)
+    table = summary_tables.overheads_table(found)
     assert [row[1].text for row in table.rows] == ["64 B", "1 KiB"]
     assert "(worst of 2)" in table.rows[0][2].text
     assert table.rows[0][3].text.startswith("+2") and "µs" in table.rows[0][4].text
@@ -48,7 +48,7 @@ def test_the_ratio_has_an_interval_that_holds_the_truth(tmp_path):
 def test_mpi_that_is_quicker_costs_less_than_nothing(tmp_path):
     found = measured(tmp_path / "run", 15.0).overheads
     assert all(one.ratio.high < 1 for one in found)
-    assert across.overheads_table(found).rows[0][4].text.startswith("−")
+    assert summary_tables.overheads_table(found).rows[0][4].text.startswith("−")
 
 
 def test_where_one_of_them_was_not_measured_nothing_is_said(tmp_path):

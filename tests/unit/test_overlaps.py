@@ -15,7 +15,7 @@ from wulf.node.measuring.analysis import analyze
 from wulf.page.page import html
 from wulf.page.terminal import page_text
 from wulf.tools.measure import page as run
-from wulf.tools.measure.page import across, export
+from wulf.tools.measure.page import export, summary_tables
 
 FOUR = ("node01", "node02", "node03", "node04")
 NODES = [FOUR, FOUR[:3]]
@@ -65,7 +65,7 @@ def test_a_share_below_zero_is_shown_as_measured(tmp_path):
     loaded = measured(tmp_path / "run", -0.25)
     found = analyze(loaded).overlaps
     assert all(one.share.high < -0.2 for one in found)
-    table = across.overlaps_table(found, {})
+    table = summary_tables.overlaps_table(found, {})
     assert [row[1].text for row in table.rows] == ["8 B", "1 KiB"]
     assert "(least of 2)" in table.rows[0][2].text
     assert table.rows[0][3].text.startswith("−2") and table.rows[0][3].raw == pytest.approx(-0.25, abs=0.02)
@@ -92,7 +92,7 @@ def test_it_is_in_text_page_and_export(tmp_path):
     loaded = measured(tmp_path / "run", 0.5)
     analysis = analyze(loaded)
     launches = [result.launch for result in loaded.results]
-    said = across.overlaps_table(analysis.overlaps, {}).rows[0][3].text
+    said = summary_tables.overlaps_table(analysis.overlaps, {}).rows[0][3].text
     assert said.endswith("%)")
     text = shown(loaded)
     assert "Overlap with computation" in text and said in text

@@ -18,9 +18,9 @@ from rich.cells import cell_len
 
 from tests.unit import subjects
 from wulf.base.records import Estimate
-from wulf.page import blocks, forms
+from wulf.page import blocks, formats
 from wulf.page.document import _LOWERED
-from wulf.page.gate import CleanConsole
+from wulf.page.escaping import CleanConsole
 from wulf.page.page import html
 from wulf.page.parts import Figure, Table
 from wulf.page.terminal import Printer
@@ -174,9 +174,9 @@ def every_form(page: blocks.Page) -> dict[str, str]:
     return {
         "text": terminal(page, min(WIDTHS)),
         "html": html(page),
-        "markdown": forms.markdown(page),
-        "latex": forms.latex(page),
-        "csv": forms.csv(page),
+        "markdown": formats.markdown(page),
+        "latex": formats.latex(page),
+        "csv": formats.csv(page),
     }
 
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from tests.unit import subjects
 from tests.unit.test_pages import every_form, terminal
 from wulf.base.records import Estimate
-from wulf.page import forms
+from wulf.page import formats
 
 #: Of figures that are tried at once; `make test-all` tries many, and shrinks what fails.
 SEEDS = 3
@@ -117,7 +117,7 @@ def test_any_figure_is_written_within_its_interval(name: str, place: int) -> Non
     for seed in range(SEEDS):
         page = subjects.page(name, extreme(tuple(subjects.sample(name, place)), Random(seed)))
         assert outside(terminal(page, 120, boundless=True)) == []
-        assert all(write(page) for write in (forms.markdown, forms.latex, forms.csv))
+        assert all(write(page) for write in (formats.markdown, formats.latex, formats.csv))
 
 
 @pytest.mark.thorough

@@ -13,8 +13,8 @@ import pytest
 
 from wulf.base import catalogue
 from wulf.node.change import configuration_files, steps
-from wulf.node.change.functions import access_functions
 from wulf.node.change.persist import marker, persist, stored
+from wulf.node.change.shell_functions import access_functions
 from wulf.node.facts.parse import parse
 from wulf.node.probe import build
 

@@ -13,7 +13,7 @@ from tests.unit.make_records import manifest, node, operation, sample
 from wulf.base.errors import UsageError
 from wulf.base.records import Cell
 from wulf.base.store import Run
-from wulf.compose.speeds import speeds_of
+from wulf.compose.node_speeds import speeds_of
 from wulf.node.fleet import placement
 
 SPEEDS = st.dictionaries(st.sampled_from("abcd"), st.floats(0.1, 10, allow_nan=False), min_size=1, max_size=4)

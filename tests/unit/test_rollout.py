@@ -10,11 +10,11 @@ import pytest
 from bench.rollout import HARMS, fleet, roll
 from wulf.base.errors import UsageError
 from wulf.base.records import NodeRecord, Pair
-from wulf.tools.rollout.course import Course, HaltError, measure, still_known
 from wulf.tools.rollout.evidence import STATES, Loss, Match, Round, State, StepTest
-from wulf.tools.rollout.kinds import hardware, in_common, made_of
+from wulf.tools.rollout.hardware_kinds import hardware, in_common, made_of
 from wulf.tools.rollout.record import Hardware, RolledNode, RolloutPlan, RolloutStep
 from wulf.tools.rollout.request import RolloutRequest
+from wulf.tools.rollout.schedule import Course, HaltError, measure, still_known
 from wulf.tools.rollout.work import plan_of
 
 PLAN = plan_of(RolloutRequest(settings=["nic.mtu=9000"]), {"nic.mtu": "9000"}, "", 1)

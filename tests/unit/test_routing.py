@@ -12,7 +12,7 @@ from wulf.base.errors import TransportError, UsageError
 from wulf.node.change import live, routes
 from wulf.node.change.guard import Guards
 from wulf.node.cluster.inventory import parse
-from wulf.node.fleet import change, level, persist, routing
+from wulf.node.fleet import change, missed_changes, persist, routing
 
 pytestmark = pytest.mark.root
 
@@ -241,10 +241,12 @@ def test_a_node_that_does_not_answer_stops_it(network):
 
 def test_a_node_that_missed_a_change_is_refused(network, monkeypatch):
     config = cluster()
-    level.remember(config, ["node02"], "20260101T000000-abcdef", values={"sysctl.net.ipv4.tcp_sack": "0"})
-    with pytest.raises(level.BehindError, match="node02 missed a change"):
+    missed_changes.remember(
+        config, ["node02"], "20260101T000000-abcdef", values={"sysctl.net.ipv4.tcp_sack": "0"}
+    )
+    with pytest.raises(missed_changes.BehindError, match="node02 missed a change"):
         routing.intend(network, Guards(network, "t"), config, 1)
-    level.forget(config, ["node02"])
+    missed_changes.forget(config, ["node02"])
 
 
 def test_the_dry_run_prints_what_ip_would_be_told(network):

@@ -13,7 +13,7 @@ from wulf.base.errors import TraceError, UsageError
 from wulf.base.units import format_change
 from wulf.page.parts import Table
 from wulf.stats.core import scaling as laws
-from wulf.tools.run import loss, page, scaling
+from wulf.tools.run import efficiency_loss, page, scaling
 from wulf.tools.run.record import Scaling, ScalingLaunch, ScalingLoss, ScalingPlan
 from wulf.tools.run.request import RunRequest, ScalingRequest
 
@@ -160,9 +160,9 @@ def test_the_loss_is_split_and_its_parts_are_what_the_efficiency_lacks() -> None
 
 
 def test_a_trace_says_who_waited_and_what_messages_took(tmp_path: Path) -> None:
-    even = loss.of(ring(tmp_path / "even.wtrace", ranks=4, run_ns=24_000_000))
+    even = efficiency_loss.of(ring(tmp_path / "even.wtrace", ranks=4, run_ns=24_000_000))
     assert even.computing_s + even.files_s + even.waiting_s + even.transfer_s == pytest.approx(4 * even.run_s)
     assert even.waiting_s == pytest.approx(0, abs=0.01 * even.run_s)
     assert even.transfer_s > 0
     with pytest.raises(TraceError):
-        loss.of(ring(tmp_path / "cut.wtrace", cut=True))
+        efficiency_loss.of(ring(tmp_path / "cut.wtrace", cut=True))

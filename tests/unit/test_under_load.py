@@ -13,7 +13,7 @@ from wulf.base.records import LaunchResult, Traffic
 from wulf.node.measuring.analysis import analyze
 from wulf.page.drawing import spec
 from wulf.stats.estimate import under_load
-from wulf.tools.measure.page import across, loads
+from wulf.tools.measure.page import loads, summary_tables
 
 
 def measured(path, factors, values=1000, beside=()):
@@ -41,7 +41,7 @@ def test_each_load_is_held_against_none(tmp_path):
     }
     for one in found:
         assert one.ratio.low < {"half": 1.5, "full": 3.0}[one.op] < one.ratio.high
-    table = across.loads_table(found)
+    table = summary_tables.loads_table(found)
     assert [row[0].text for row in table.rows] == ["full", "half"]
     assert [row[1].text for row in table.rows] == ["unloaded", "unloaded"]
     assert table.rows[0][3].text.startswith("+20") or table.rows[0][3].text.startswith("+19")
@@ -108,7 +108,10 @@ def test_the_table_says_how_much_traffic_there_was():
         result(0, op="beside").launch,
         beside=[Traffic(pair=("node03", "node04"), moved_bytes=200_000_000, lasted_s=2.0)],
     )
-    assert "Beside beside 1 other pair streamed at 100 MB/s each" in across.loads_table([], [launch]).note
+    assert (
+        "Beside beside 1 other pair streamed at 100 MB/s each"
+        in summary_tables.loads_table([], [launch]).note
+    )
 
 
 def test_without_an_unloaded_one_nothing_is_said(tmp_path):

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, Protocol, TypeVar
 
 import msgspec
 
-from wulf.base import access, lines, toml, user_files
+from wulf.base import access, toml, toml_lines, user_files
 from wulf.base import locations as places
 from wulf.base.errors import ConfigError, UsageError
 from wulf.base.profile import PROFILES, Profile, Severity
@@ -203,7 +203,7 @@ class Signature(Data, frozen=True, kw_only=True):
     id: _Id
     title: _Text
     #: True of figures that look like it. See `wulf.base.predicate`; its names are those of
-    #: `wulf.stats.estimate.features`, of one node by itself of `wulf.stats.estimate.hosts`.
+    #: `wulf.stats.estimate.features`, of one node by itself of `wulf.stats.estimate.host_signatures`.
     when: _Text
     #: What shows it, with ``{feature}`` filled in.
     evidence: _Text
@@ -561,7 +561,7 @@ def load(directory: str, kind: type[_Entry]) -> dict[str, _Entry]:
         try:
             entry = msgspec.convert(_with_usual(table), kind)
         except msgspec.ValidationError as error:
-            where, (path, complaint) = lines.of_keys(source.text), toml.said(table, kind, str(error))
+            where, (path, complaint) = toml_lines.of_keys(source.text), toml.said(table, kind, str(error))
             raise toml.refusal(source.name, where, path, complaint) from None
         if entry.id in found:
             raise ConfigError(f"{source.name}: the id {entry.id} is taken")

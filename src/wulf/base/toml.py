@@ -11,7 +11,7 @@ from typing import Any, Generic, NoReturn, TypeVar
 import msgspec
 import msgspec.inspect
 
-from wulf.base import lines
+from wulf.base import toml_lines
 from wulf.base.errors import ConfigError
 from wulf.base.text import printable
 
@@ -57,7 +57,7 @@ class Document(Generic[_Kind]):
 
 def refusal(origin: str, where: Mapping[str, int], path: str, complaint: str) -> ConfigError:
     """Return the error that names a file, the line of a key, the key, and what is wrong with it."""
-    line = lines.nearest(path, where)
+    line = toml_lines.nearest(path, where)
     at = f":{line}" if line else ""
     path, complaint = printable(path, 200), printable(complaint, 1000)
     return ConfigError(f"{origin}{at}: {path}: {complaint}" if path else f"{origin}{at}: {complaint}")
@@ -82,7 +82,7 @@ def read(text: bytes, origin: str, kind: type[_Kind], advice: str = "") -> Docum
     except UnicodeDecodeError:
         raise ConfigError(f"{origin}: it is not UTF-8 text{more}") from None
     raw = table(words, origin, more)
-    where = lines.of_keys(words)
+    where = toml_lines.of_keys(words)
     try:
         return Document(msgspec.convert(raw, kind), origin, where)
     except msgspec.ValidationError as error:

@@ -89,7 +89,7 @@ class RunKind(NamedTuple):
     load: str
     #: ``(run) -> Listed``.
     listed: str
-    #: ``(run) -> `wulf.page.forms.Report``: in which forms people and programs read it.
+    #: ``(run) -> `wulf.page.formats.Report``: in which forms people and programs read it.
     report: str
 
     def part(self, place: str) -> Any:

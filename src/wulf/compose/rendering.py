@@ -12,10 +12,10 @@ from wulf.base.store.kinds import kind_of
 from wulf.base.tool import Listed, RunKind
 from wulf.node.fleet.look import judge
 from wulf.node.measuring.analysis import analyze
-from wulf.page import forms
+from wulf.page import formats
 from wulf.page.blocks import Page
 from wulf.page.citation import bibtex
-from wulf.page.forms import Form
+from wulf.page.formats import Form
 from wulf.page.page import html
 from wulf.page.parts import Figure
 from wulf.page.terminal import page_text
@@ -25,9 +25,9 @@ from wulf.tools.measure import page as run_report
 from wulf.tools.measure.page import export, headline, paper, view
 
 
-def report_of(kind: RunKind) -> forms.Report:
+def report_of(kind: RunKind) -> formats.Report:
     """Return in which forms a run of a kind is read."""
-    found: forms.Report = kind.part(kind.report)
+    found: formats.Report = kind.part(kind.report)
     return found
 
 
@@ -77,7 +77,7 @@ def _figures(run: Run) -> Sequence[tuple[str, Figure]]:
     return view.figures_of(_text(run))
 
 
-def _data(run: Run, form: forms.Data) -> str:
+def _data(run: Run, form: formats.Data) -> str:
     if form == "json":
         return export.json(run.manifest, run.nodes, run.launches, _analysis(run)).decode() + "\n"
     if form == "csv":
@@ -87,4 +87,4 @@ def _data(run: Run, form: forms.Data) -> str:
     return {"latex": paper.latex, "markdown": paper.markdown}[form](_text(run))
 
 
-MEASURED = forms.Report(page=_page, text=_text, figures=_figures, data=_data)
+MEASURED = formats.Report(page=_page, text=_text, figures=_figures, data=_data)

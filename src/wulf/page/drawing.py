@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, TypeAlias
 
-from wulf.page.libraries import altair as alt
+from wulf.page.chart_libraries import altair as alt
 from wulf.page.parts import Drawing, Figure, Ticks
 
 Layer: TypeAlias = "alt.Chart | alt.LayerChart | alt.FacetChart"

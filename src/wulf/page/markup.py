@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-from wulf.page import gate
+from wulf.page import escaping
 from wulf.page.parts import Table
 
 
 def markdown(table: Table) -> str:
     """Return a table as Markdown."""
     if not table.rows:
-        return gate.markdown(f"{table.title}: {table.empty}.") + "\n"
-    heads = [gate.markdown(column.name) for column in table.columns]
-    lines = [f"**{gate.markdown(table.title)}**", "", f"| {' | '.join(heads)} |"]
+        return escaping.markdown(f"{table.title}: {table.empty}.") + "\n"
+    heads = [escaping.markdown(column.name) for column in table.columns]
+    lines = [f"**{escaping.markdown(table.title)}**", "", f"| {' | '.join(heads)} |"]
     lines.append("|" + "|".join("---:" if column.numeric else "---" for column in table.columns) + "|")
-    lines += [f"| {' | '.join(gate.markdown(item.text) for item in row)} |" for row in table.rows]
+    lines += [f"| {' | '.join(escaping.markdown(item.text) for item in row)} |" for row in table.rows]
     if table.note:
-        lines += ["", gate.markdown(table.note)]
+        lines += ["", escaping.markdown(table.note)]
     return "\n".join(lines) + "\n"
 
 
 def latex(table: Table) -> str:
     """Return a table as a ``tabular`` of booktabs; its title and its note are comments."""
     if not table.rows:
-        return gate.latex(f"{table.title}: {table.empty}.") + "\n"
+        return escaping.latex(f"{table.title}: {table.empty}.") + "\n"
     alignment = "".join("r" if column.numeric else "l" for column in table.columns)
     lines = [
-        f"% {gate.line(table.title)}",
-        *(f"% {gate.line(line)}" for line in table.note.splitlines()),
+        f"% {escaping.line(table.title)}",
+        *(f"% {escaping.line(line)}" for line in table.note.splitlines()),
         rf"\begin{{tabular}}{{{alignment}}}",
         r"\toprule",
-        " & ".join(gate.latex(column.name) for column in table.columns) + r" \\",
+        " & ".join(escaping.latex(column.name) for column in table.columns) + r" \\",
         r"\midrule",
-        *(" & ".join(gate.latex(item.text) for item in row) + r" \\" for row in table.rows),
+        *(" & ".join(escaping.latex(item.text) for item in row) + r" \\" for row in table.rows),
         r"\bottomrule",
         r"\end{tabular}",
     ]

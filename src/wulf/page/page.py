@@ -17,8 +17,8 @@ from markupsafe import Markup, escape
 from wulf.base.text import printable
 from wulf.page import theme
 from wulf.page.blocks import Page
+from wulf.page.chart_libraries import altair, vl_convert
 from wulf.page.drawing import narrow, spec
-from wulf.page.libraries import altair, vl_convert
 from wulf.page.parts import Figure
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from wulf.page import theme
+from wulf.page.chart_libraries import altair, vl_convert
 from wulf.page.drawing import spec
-from wulf.page.libraries import altair, vl_convert
 from wulf.page.parts import Columns, Figure, Variant
 
 Format = Literal["svg", "pdf"]

@@ -35,7 +35,7 @@ from wulf.page.blocks import (
     Verdict,
     Warnings,
 )
-from wulf.page.gate import CleanConsole
+from wulf.page.escaping import CleanConsole
 from wulf.page.parts import Card, Column, Figure, Findings, Item, Table, Warning
 from wulf.page.words import UNKNOWN, listed
 

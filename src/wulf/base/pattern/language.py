@@ -12,7 +12,7 @@ from typing import Literal, NoReturn
 
 import msgspec
 
-from wulf.base import lines, toml
+from wulf.base import toml, toml_lines
 from wulf.base.pattern import distributions
 from wulf.base.pattern.distributions import Amount
 from wulf.base.text import nearest, printable
@@ -156,7 +156,7 @@ def parse(text: str, origin: str) -> Document:
         It is not a pattern; names the file, the line and the key.
     """
     raw = toml.table(text, origin)
-    where = lines.of_keys(text)
+    where = toml_lines.of_keys(text)
     try:
         pattern = msgspec.convert(raw, Pattern)
     except msgspec.ValidationError as error:

@@ -56,7 +56,6 @@ from wulf.base.records.derived import (
     WeekendRatio,
 )
 from wulf.base.records.host import CpuNoise, DetourRate, HostAdvice, HostClock, HostNoise, WakeDelay
-from wulf.base.records.linked import DirectLink, Embedding, LinkEnd, LinkTopology
 from wulf.base.records.measured import (
     ORDER_PREFIX,
     RANKS_OF_A_PAIR,
@@ -105,6 +104,8 @@ from wulf.base.records.predicted import (
     TimelineRow,
     Tolerance,
 )
+from wulf.base.records.procedure import Change, FigureChange, Whole
+from wulf.base.records.topology import DirectLink, Embedding, LinkEnd, LinkTopology
 from wulf.base.records.tuned import (
     Candidate,
     Control,
@@ -120,7 +121,6 @@ from wulf.base.records.tuned import (
     Tuning,
     Values,
 )
-from wulf.base.records.whole import Change, FigureChange, Whole
 
 __all__ = [
     "ORDER_PREFIX",

@@ -6,7 +6,7 @@ from typing import Literal
 
 from wulf.base.records.base import Estimate, Record, Verdict
 from wulf.base.records.measured import NodeRecord, RunHead, Workload
-from wulf.base.records.whole import Whole
+from wulf.base.records.procedure import Whole
 
 #: Knob id → value; a knob that is not in it has its original value.
 Values = dict[str, str]

@@ -20,11 +20,11 @@ from wulf.face.api.common import AnyRun, Cluster, note, stage
 from wulf.face.api.declared import function
 from wulf.face.logged import Logged
 from wulf.node.cluster.names import expand
-from wulf.node.fleet.begin import place_of
+from wulf.node.fleet.new_run import place_of
 from wulf.node.measuring import analysis, imported, imported_from
 from wulf.node.measuring import session as measuring
 from wulf.node.trials import interleaving
-from wulf.page.forms import Form
+from wulf.page.formats import Form
 from wulf.tools.compare import work as comparing
 from wulf.tools.compare.request import InTurnRequest
 from wulf.tools.diagnose import all_pairs

@@ -9,9 +9,9 @@ from wulf.face.api.arguments import checked
 from wulf.face.api.common import Cluster
 from wulf.face.api.declared import function
 from wulf.face.logged import Logged
-from wulf.node.fleet.begin import place_of
 from wulf.node.fleet.clusters import config_of
 from wulf.node.fleet.look import look
+from wulf.node.fleet.new_run import place_of
 from wulf.tools.audit import work as auditing
 from wulf.tools.audit.request import AuditRequest
 from wulf.tools.mend import work as mending

@@ -11,7 +11,7 @@ from wulf.base.records.traced import TraceSummary
 from wulf.base.store import Run, opened
 from wulf.base.tool import Progress
 from wulf.base.trace.summary import summary
-from wulf.compose import speeding_up
+from wulf.compose import traced_scaling
 from wulf.face.api.declared import function
 from wulf.face.api.measured import in_turn
 from wulf.face.logged import Logged, LoggedHpl
@@ -94,6 +94,6 @@ trace = function(TraceRequest, _trace)
 characterise = function(CharacteriseRequest, characters.characterise)
 hpl = function(HplRequest, _hpl)
 run_hpcc = function(HpccRequest, hpcc.measure)
-scaling = function(ScalingRequest, speeding_up.measure)
+scaling = function(ScalingRequest, traced_scaling.measure)
 compare_blas = function(BlasRequest, blas.compare)
 worth = function(WorthRequest, valuing.value)

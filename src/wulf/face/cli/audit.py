@@ -38,7 +38,7 @@ class Shown:
 def command(request: AuditRequest, form: Shown) -> None:
     from wulf.base.store import write_atomically
     from wulf.node.fleet.look import judge
-    from wulf.page import forms
+    from wulf.page import formats
     from wulf.page.page import html
     from wulf.page.sections import findings as shown
     from wulf.page.terminal import print_page
@@ -53,7 +53,7 @@ def command(request: AuditRequest, form: Shown) -> None:
     if form.json:
         print_json(audit)
     elif form.markdown:
-        sys.stdout.write(forms.markdown(shown.page(audit)))
+        sys.stdout.write(formats.markdown(shown.page(audit)))
     else:
         print_page(shown.page(audit), console())
     bad = SEVERITIES[: SEVERITIES.index(form.fail_on) + 1]

@@ -45,7 +45,7 @@ def command(
     windows) goes into the names of operations. What is not understood is refused with its line.
     """
     from wulf.node.cluster.names import expand
-    from wulf.node.fleet.begin import new_run
+    from wulf.node.fleet.new_run import new_run
     from wulf.node.measuring.imported import import_run, read_files
     from wulf.node.measuring.imported_from import placed
     from wulf.page.terminal import print_page

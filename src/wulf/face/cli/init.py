@@ -41,8 +41,8 @@ def command(
     from wulf.base.store import write_atomically
     from wulf.node.cluster import inventory
     from wulf.node.facts import init as choosing
-    from wulf.node.fleet import site
-    from wulf.page.gate import CleanConsole
+    from wulf.node.fleet import preparation
+    from wulf.page.escaping import CleanConsole
 
     if output.exists() and not force:
         raise UsageError(f"{output} exists: give another name with --output, or --force to replace it")
@@ -50,7 +50,7 @@ def command(
         nodes, interface=interface, ssh_config=str(ssh_config.resolve()) if ssh_config else None
     )
     say = CleanConsole(stderr=True).print
-    with site.connect(config, list(config.nodes), lambda text: say(text, markup=False)) as (
+    with preparation.connect(config, list(config.nodes), lambda text: say(text, markup=False)) as (
         transport,
         records,
     ):

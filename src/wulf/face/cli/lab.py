@@ -119,7 +119,7 @@ def up(asked: Raising) -> None:
     from wulf.node.lab.vm import image, machine
     from wulf.node.probe import build
     from wulf.node.topology import shapes
-    from wulf.page.gate import CleanConsole
+    from wulf.page.escaping import CleanConsole
 
     missing = [*lab.supported(slurm=asked.slurm), *(image.lacking(asked.nic) if asked.vm else [])]
     if missing:

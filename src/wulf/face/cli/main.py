@@ -151,7 +151,7 @@ def run() -> None:
         end_gently()  # whatever the verb: connections are closed, and their directories go
         app()
     except WulfError as error:
-        from wulf.page.gate import CleanConsole
+        from wulf.page.escaping import CleanConsole
 
         logs.ended(error)
         CleanConsole(stderr=True, soft_wrap=True).print(

@@ -52,7 +52,7 @@ class Begun:
 @flat
 def command(request: MeasureRequest, begun: Begun, moved: MovedArgument = None) -> None:
     from wulf.base import store
-    from wulf.node.fleet.begin import new_run
+    from wulf.node.fleet.new_run import new_run
     from wulf.node.measuring import session
     from wulf.tools.measure import work
 
@@ -99,10 +99,10 @@ def _list_operations(mpi: str | None) -> None:
     """Print what can be measured here, the usual ones first."""
     from rich.table import Table
 
-    from wulf.node.fleet import site
+    from wulf.node.fleet import preparation
 
     with staging() as say:
-        tools = site.toolbox(None, mpi, say)
+        tools = preparation.toolbox(None, mpi, say)
     table = Table("operation", "usual", "pattern", "a value is", "", box=None, pad_edge=False)
     for operation in sorted(tools.known, key=lambda op: (op.usual == 0, op.usual, op.name)):
         takes = operation.parameter

@@ -29,7 +29,7 @@ from wulf.face.cli.set_values import (
 if TYPE_CHECKING:
     from wulf.base.records import ChangeOutcome
     from wulf.node.cluster.inventory import ClusterConfig
-    from wulf.node.fleet import members, persist
+    from wulf.node.fleet import change_members, persist
 
 
 def command(
@@ -49,7 +49,7 @@ def command(
     nftables, a unit for the rest), marked as wulf's; 'wulf rollback' removes them without a trace. After a reboot
     'wulf settings verify' proves that they work.
     """
-    from wulf.node.fleet import members
+    from wulf.node.fleet import change_members
     from wulf.node.fleet.clusters import cluster as resolve
 
     if dry_run and json:
@@ -57,7 +57,7 @@ def command(
     config = resolve(cluster)
     chosen = config.select(nodes)
     if dry_run:
-        with members.opened(config, chosen, allow_missing=allow_missing) as there:
+        with change_members.opened(config, chosen, allow_missing=allow_missing) as there:
             _show(_look(there).lasting, files=True)
         sys.stdout.write("\nnothing was changed (--dry-run)\n")
         return
@@ -82,9 +82,9 @@ def keep(
     bool
         Whether all nodes have the files; otherwise none has.
     """
-    from wulf.node.fleet import members
+    from wulf.node.fleet import change_members
 
-    with members.opened(config, nodes, allow_missing=allow_missing) as there:
+    with change_members.opened(config, nodes, allow_missing=allow_missing) as there:
         what = _look(there)
         if not json:
             _show(what.lasting, files=False)
@@ -94,7 +94,7 @@ def keep(
     return outcome.kept
 
 
-def _look(there: members.Members) -> members.SetSettings:
+def _look(there: change_members.Members) -> change_members.SetSettings:
     with staging() as say:
         say("looking at what is set")
         return there.look_at_set()

@@ -41,7 +41,7 @@ def command(
     placement (--even).
     """
     from wulf.base.store import find_run, load
-    from wulf.compose.speeds import speeds_of
+    from wulf.compose.node_speeds import speeds_of
     from wulf.node.fleet import placement
 
     if form not in placement.FORMS:

@@ -83,7 +83,7 @@ def command(
         instead(_print, "Print the file of a network, as a starting point for your own.", metavar="NETWORK"),
     ] = None,
 ) -> None:
-    from wulf.compose import checking
+    from wulf.compose import prediction_check
     from wulf.page.terminal import print_page
     from wulf.tools.predict import page as report
     from wulf.tools.predict import work
@@ -98,7 +98,7 @@ def command(
     with staging() as say:
         found = work.replayed(asked, questions, say)
         if verified.verify:
-            found = [checking.verify(found[0], questions[0], verified.launches, verified.mpi, say)]
+            found = [prediction_check.verify(found[0], questions[0], verified.launches, verified.mpi, say)]
     if shown.html is not None:
         _write_pages(found, shown.html)
     if shown.json:

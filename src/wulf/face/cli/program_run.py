@@ -84,7 +84,7 @@ def command(request: RunRequest, other: Against, several: Several) -> None:
 
 def _scaled(request: RunRequest, other: Against, several: Several) -> None:
     """Launch with one number of ranks after the other, and show how the time goes with them."""
-    from wulf.compose import speeding_up
+    from wulf.compose import traced_scaling
     from wulf.face.cli.progress import Display
     from wulf.face.cli.tool import Shown, show_record
     from wulf.tools.run import page, scaling
@@ -109,7 +109,7 @@ def _scaled(request: RunRequest, other: Against, several: Several) -> None:
         runs=request.runs,
     )
     with Display() as progress:
-        found = speeding_up.measure(wanted, progress)
+        found = traced_scaling.measure(wanted, progress)
     show_record(found, page.build(found), Shown(html=other.html, json=several.json))
     code = scaling.exit_code(found)
     if code:

@@ -32,7 +32,7 @@ def counting(what: str) -> Iterator[Counting]:
     """Show how many of something are done, and for whom it waits: a bar on a terminal, nothing elsewhere."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from wulf.page.gate import CleanConsole
+    from wulf.page.escaping import CleanConsole
 
     columns = (
         TextColumn("{task.description}"),
@@ -78,7 +78,7 @@ class Staged:
 @contextmanager
 def staging() -> Iterator[Staged]:
     """Show what is being done: a spinner on a terminal, nothing elsewhere."""
-    from wulf.page.gate import CleanConsole
+    from wulf.page.escaping import CleanConsole
 
     with CleanConsole(stderr=True, highlight=False).status("") as status:
         yield Staged(status.update)
@@ -93,7 +93,7 @@ class Display:
     def __init__(self) -> None:
         from rich.progress import BarColumn, Progress, TextColumn
 
-        from wulf.page.gate import CleanConsole
+        from wulf.page.escaping import CleanConsole
 
         self._console = CleanConsole(stderr=True, highlight=False)
         self._live = sys.stderr.isatty()

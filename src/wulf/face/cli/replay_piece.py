@@ -15,11 +15,11 @@ def command(
     directory: Annotated[Path, typer.Argument(metavar="DIRECTORY", help="Of the array.")],
 ) -> None:
     """Do the task of a job array that SLURM_ARRAY_TASK_ID numbers."""
-    from wulf.node.replay import fanning
+    from wulf.node.replay import job_array
 
     number = os.environ.get("SLURM_ARRAY_TASK_ID", "")
     if not number.isdigit():
         raise UsageError(
             "SLURM_ARRAY_TASK_ID is not set: this is run by tasks of 'wulf program predict --slurm'"
         )
-    fanning.do(directory, int(number))
+    job_array.do(directory, int(number))

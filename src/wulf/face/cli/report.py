@@ -18,7 +18,7 @@ from wulf.face.cli.declared import flat
 from wulf.face.cli.options import RunArgument, RunsOption, console
 
 if TYPE_CHECKING:
-    from wulf.page.forms import Form
+    from wulf.page.formats import Form
     from wulf.page.parts import Figure
 
 #: Directory of a run that charts are written into.

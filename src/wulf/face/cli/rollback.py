@@ -71,7 +71,7 @@ def command(
 
     Exit code 3 when --abandon finds something and --leave-as-is is not given.
     """
-    from wulf.node.fleet import change, release
+    from wulf.node.fleet import abandonment, change
     from wulf.node.fleet.clusters import cluster as resolve
 
     _check(change_name, to, abandon=abandon, leave_as_is=leave_as_is)
@@ -79,9 +79,9 @@ def command(
     chosen = config.select(nodes)
     if abandon:
         with change.open_guards(config) as (_, guards):
-            found = release.look(guards, chosen, change_name)
+            found = abandonment.look(guards, chosen, change_name)
             if leave_as_is:
-                found = release.release(guards, found)
+                found = abandonment.release(guards, found)
         _end_abandon(found, leave_as_is=leave_as_is, json=json)
     else:
         ask = sys.stdin.isatty() and not (yes or json)
@@ -99,9 +99,9 @@ def _roll_back(
     json: bool,
 ) -> None:
     """Go back, and say what became of it."""
-    from wulf.node.fleet import members
+    from wulf.node.fleet import change_members
 
-    with members.opened(config, chosen, allow_missing=allow_missing) as there:
+    with change_members.opened(config, chosen, allow_missing=allow_missing) as there:
         if ask and not _agreed(there.standing(), to):
             sys.stdout.write("nothing was changed\n")
             return

@@ -89,9 +89,9 @@ def command(request: WholeRequest, allowed: Allowed, moved: MovedArgument = None
     from wulf.base.store.tuning import load_tuning
     from wulf.compose import procedure
     from wulf.node.fleet import allocation
-    from wulf.node.fleet.begin import new_run
     from wulf.node.fleet.clusters import config_of
-    from wulf.node.trials import opening
+    from wulf.node.fleet.new_run import new_run
+    from wulf.node.trials import open_bench
     from wulf.tools.tune import apply_result, session
     from wulf.tools.tune import page as report
 
@@ -107,7 +107,7 @@ def command(request: WholeRequest, allowed: Allowed, moved: MovedArgument = None
     stored = True
     if found.manifest.change is not None:
         if request.persist:
-            stored = persist.keep(config, there.nodes, request.runs, deadline_s=opening.CONFIRM_WITHIN_S)
+            stored = persist.keep(config, there.nodes, request.runs, deadline_s=open_bench.CONFIRM_WITHIN_S)
         tune.remember_missing(whole, there, found, persist=request.persist and stored)
     done = load_tuning(path)
     page = write_page(done, None)

@@ -67,7 +67,7 @@ def command(
     Exit code 1 when it was refused or put back.
     """
     from wulf.node.change import steps
-    from wulf.node.fleet import change, members
+    from wulf.node.fleet import change, change_members
     from wulf.node.fleet.clusters import cluster as resolve
 
     if dry_run and json:
@@ -77,7 +77,7 @@ def command(
     chosen = config.select(nodes)
     deadline_s = deadline(confirm_within)
     permissions = change.Permissions(take_over=take_over, relax=relax)
-    with members.opened(config, chosen, allow_missing=allow_missing) as there:
+    with change_members.opened(config, chosen, allow_missing=allow_missing) as there:
         with staging() as say:
             say(f"looking at {len(chosen)} nodes")
             plan = there.intend(wanted, permissions)

@@ -96,11 +96,11 @@ def _with_behind(config: ClusterConfig, found: Sequence[NodeStatus]) -> list[Nod
     """Add what brings nodes level that were missing from a change."""
     import msgspec
 
-    from wulf.node.fleet import level
+    from wulf.node.fleet import missed_changes
 
-    told = level.behind(config, [status.node for status in found])
+    told = missed_changes.behind(config, [status.node for status in found])
     return [
-        msgspec.structs.replace(status, behind=level.commands(config, told[status.node]))
+        msgspec.structs.replace(status, behind=missed_changes.commands(config, told[status.node]))
         if status.node in told
         else status
         for status in found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wulf.page.gate import CleanConsole
+from wulf.page.escaping import CleanConsole
 
 
 class Output(CleanConsole):

@@ -88,7 +88,7 @@ class Topology:
 
 @flat
 def command(asked: Topology, confirm_within: ConfirmOption = "60s", json: JsonOption = False) -> None:
-    from wulf.node.fleet import linking
+    from wulf.node.fleet import direct_links
     from wulf.node.fleet.clusters import config_of
     from wulf.node.topology import shapes
 
@@ -106,12 +106,12 @@ def command(asked: Topology, confirm_within: ConfirmOption = "60s", json: JsonOp
     elif shape is not None:
         with staging() as say:
             say(f"looking for {shape}")
-            found = linking.embed(config, shape, within_s=asked.within_s)
+            found = direct_links.embed(config, shape, within_s=asked.within_s)
         _show_placement(found, json=json)
     else:
         with staging() as say:
             say("looking for shapes")
-            survey = linking.survey(config, within_s=asked.within_s)
+            survey = direct_links.survey(config, within_s=asked.within_s)
         if json:
             print_json(survey)
         else:

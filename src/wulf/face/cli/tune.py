@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from wulf.base.records import Pair
     from wulf.base.store.tuning import TuningRun
     from wulf.node.cluster.inventory import ClusterConfig
-    from wulf.node.fleet import level
+    from wulf.node.fleet import missed_changes
     from wulf.node.trials.experiment import objective
     from wulf.tools.tune import session
 
@@ -46,8 +46,8 @@ class Begun:
 
 @flat
 def command(request: TuneRequest, begun: Begun, moved: MovedArgument = None) -> None:
-    from wulf.node.fleet.begin import new_run
     from wulf.node.fleet.clusters import config_of
+    from wulf.node.fleet.new_run import new_run
     from wulf.tools.tune import session
 
     require_named(moved)
@@ -72,23 +72,23 @@ def command(request: TuneRequest, begun: Begun, moved: MovedArgument = None) -> 
     leave(finished)
 
 
-def answering(config: ClusterConfig, nodes: str | None, allow_missing: int) -> level.Present:
+def answering(config: ClusterConfig, nodes: str | None, allow_missing: int) -> missed_changes.Present:
     """Return which nodes take part, and name those that are left out."""
-    from wulf.node.fleet import members
+    from wulf.node.fleet import change_members
 
-    there = members.answering(config, config.select(nodes), allow_missing=allow_missing)
+    there = change_members.answering(config, config.select(nodes), allow_missing=allow_missing)
     for node, reason in there.missing.items():
         sys.stderr.write(f"left out: {node} ({printable(reason, 300)})\n")
     return there
 
 
 def remember_missing(
-    config: ClusterConfig, there: level.Present, run: TuningRun, *, persist: bool = False
+    config: ClusterConfig, there: missed_changes.Present, run: TuningRun, *, persist: bool = False
 ) -> None:
     """Note what nodes that were left out have missed, and say what brings them level."""
-    from wulf.node.fleet import members
+    from wulf.node.fleet import change_members
 
-    for node, commands in members.remember_missing(config, there, run, persist=persist).items():
+    for node, commands in change_members.remember_missing(config, there, run, persist=persist).items():
         sys.stdout.write(f"{node} is refused until: {' && '.join(commands)}\n")
 
 

@@ -88,18 +88,18 @@ def _figures(name: str | None, runs: Path) -> verify.Figures | None:
 
 def _measure(run: TuningRun) -> verify.Figures:
     from wulf.base.store.tuning import HEAD
-    from wulf.node.fleet import change, site
-    from wulf.node.trials import opening
+    from wulf.node.fleet import change, preparation
+    from wulf.node.trials import open_bench
     from wulf.tools.tune import session, verify
 
     with TuneProgress() as progress:
         config, tools = session.tools_of(run.manifest, str(run.path / HEAD), progress.stage)
         with (
-            site.connect(config, run.manifest.nodes, progress.stage) as (transport, records),
+            preparation.connect(config, run.manifest.nodes, progress.stage) as (transport, records),
             change.guarded(config, transport) as guards,
         ):
             commands = [operation for operation in run.manifest.operations if operation.command]
-            ready = opening.runner_for(config, transport, guards, records, tools, commands, progress.stage)
+            ready = open_bench.runner_for(config, transport, guards, records, tools, commands, progress.stage)
             with counting("measuring") as count:
                 return verify.measure(run, ready.bench, count)
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from wulf.base.store.history import History
     from wulf.face.logged import Logged
     from wulf.node.cluster.inventory import ClusterConfig
-    from wulf.node.fleet import holding
+    from wulf.node.fleet import exclusive_nodes
     from wulf.tools.watch import environment, installing
     from wulf.tools.watch.timer.times import Window
 
@@ -432,8 +432,8 @@ def _require_places(files: Sequence[Path | None]) -> None:
             raise UsageError(f"{file}: there is no directory {file.absolute().parent} that can be written to")
 
 
-def _scheduler(text: str) -> holding.Scheduler:
-    known: tuple[holding.Scheduler, ...] = ("auto", "slurm", "none")
+def _scheduler(text: str) -> exclusive_nodes.Scheduler:
+    known: tuple[exclusive_nodes.Scheduler, ...] = ("auto", "slurm", "none")
     found = next((one for one in known if one == text), None)
     if found is None:
         raise UsageError(f"--scheduler: there is no '{printable(text, 40)}'; there are: {', '.join(known)}")

@@ -9,7 +9,7 @@ import msgspec
 from wulf.base.records import ChangeOutcome, NodeOutcome
 from wulf.node.change.answers import left as left_alone
 from wulf.node.change.guard import STUCK, Answer, Answers, Guards
-from wulf.node.change.shared import Sharing
+from wulf.node.change.shared_files import Sharing
 from wulf.node.change.steps import Step
 from wulf.node.change.transaction import Live, StepError, Transaction, Watch, silent, take
 

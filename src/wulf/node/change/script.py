@@ -11,7 +11,7 @@ from importlib import resources
 from typing import Literal
 
 from wulf.base import access
-from wulf.node.change.functions import access_functions, state_functions
+from wulf.node.change.shell_functions import access_functions, state_functions
 from wulf.node.change.steps import NOTHING, Step
 
 #: Of a boot script: what is set together.

@@ -23,7 +23,7 @@ from wulf.node.change.guard import Guards, program
 from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.cluster.transport import open_transport
 from wulf.node.facts.capture import capture
-from wulf.node.fleet import level
+from wulf.node.fleet import missed_changes
 
 #: How long a look at what a plan would do may take [s].
 EXPLAIN_S = 60.0
@@ -132,11 +132,11 @@ def intend(
     BehindError
         A node has missed an earlier change; says what brings it level.
     """
-    missed = {name for entry in level.behind(config, nodes).values() for name in entry.values}
+    missed = {name for entry in missed_changes.behind(config, nodes).values() for name in entry.values}
     named = {knob_setting.knob.id: knob_setting.knob for knob_setting in wanted}
     knobs = {name: catalogue.knob(name) for name in missed} | named
     records = capture(transport, nodes, config.interface, list(knobs.values()))
-    level.require_level(config, records, named)
+    missed_changes.require_level(config, records, named)
     return plan(records, config.interface, {node: list(wanted) for node in nodes}, permissions)
 
 

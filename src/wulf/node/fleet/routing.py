@@ -22,7 +22,7 @@ from wulf.node.change.routes import HostRoute, NodeRoutes
 from wulf.node.change.steps import Step
 from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.facts.capture import capture
-from wulf.node.fleet import change, level, linking
+from wulf.node.fleet import change, direct_links, missed_changes
 from wulf.node.topology import routes as planning
 from wulf.node.topology.shapes import Shape
 
@@ -103,10 +103,10 @@ def intend(transport: Transport, guards: Guards, config: ClusterConfig, hops: in
 
 
 def _planned(config: ClusterConfig, hops: int | Shape) -> list[planning.Route]:
-    links = linking.pairs(config)
+    links = direct_links.pairs(config)
     if isinstance(hops, int):
         return planning.plan(links, hops)
-    found = linking.embed(config, hops, within_s=EMBED_S)
+    found = direct_links.embed(config, hops, within_s=EMBED_S)
     if found.state != "found":
         raise UsageError(f"--routes {hops}: {found.reason}")
     return planning.by_dimension(hops, found.placement, links)
@@ -150,10 +150,10 @@ def summary(plan: RoutingPlan) -> list[str]:
 
 def _require_level(transport: Transport, config: ClusterConfig, nodes: Sequence[str]) -> None:
     """Refuse nodes that were missing from a change."""
-    behind = level.behind(config, nodes)
+    behind = missed_changes.behind(config, nodes)
     if behind:
         knobs = {name for entry in behind.values() for name in entry.values}
-        level.require_level(
+        missed_changes.require_level(
             config, capture(transport, nodes, config.interface, [catalogue.knob(name) for name in knobs])
         )
 

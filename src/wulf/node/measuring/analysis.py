@@ -19,7 +19,7 @@ from wulf.base.records import (
 )
 from wulf.base.store import Run
 from wulf.stats import estimate, model
-from wulf.stats.estimate import hosts
+from wulf.stats.estimate import host_signatures
 
 
 def measuring(results: list[LaunchResult]) -> list[LaunchResult]:
@@ -71,7 +71,9 @@ def analyze_results(
         loads=list(estimate.under_load(cells, operations)),
         overlaps=list(estimate.overlaps(cells, operations)),
         resources=list(estimate.resources(evidence, plan.confidence)),
-        hosts=hosts.advise(estimate.host_noise(evidence, cells, operations, plan.confidence), nodes),
+        hosts=host_signatures.advise(
+            estimate.host_noise(evidence, cells, operations, plan.confidence), nodes
+        ),
         periods=estimate.periods(samples, launches, plan),
         weekends=estimate.weekends(samples, launches, plan),
         warnings=estimate.advise(cells, results, nodes, plan, operations),

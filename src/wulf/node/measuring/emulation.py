@@ -18,7 +18,7 @@ from wulf.base.records.emulated import EmulatedPattern
 from wulf.base.store import write_atomically
 from wulf.base.store.files import decode_file, has
 from wulf.node.cluster.config import ClusterConfig
-from wulf.node.fleet.site import Toolbox
+from wulf.node.fleet.preparation import Toolbox
 from wulf.node.probe import build
 from wulf.node.probe.start import Measurer
 

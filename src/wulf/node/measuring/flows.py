@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from wulf.base import rounds
+from wulf.base import disjoint_rounds
 from wulf.base.errors import ProbeError, TransportError
 from wulf.base.records.base import Pair
 from wulf.base.records.flows import FlowSeen, Protocol
@@ -62,7 +62,7 @@ def measure(
         if pair not in able:
             taken.missing["–".join(pair)] = "the probe does not run on a node"
     shared = where.shares_cpu(*dict.fromkeys(node for pair in able for node in pair))
-    groups = [[place] for place in range(len(able))] if shared else rounds.disjoint(able)
+    groups = [[place] for place in range(len(able))] if shared else disjoint_rounds.disjoint(able)
     begin = time.monotonic()
     for number, group in enumerate(groups):
         left_s = budget_s - (time.monotonic() - begin)

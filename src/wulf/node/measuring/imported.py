@@ -26,7 +26,7 @@ from wulf.base.records import (
     Workload,
 )
 from wulf.node.cluster.inventory import ClusterConfig
-from wulf.node.fleet.begin import head
+from wulf.node.fleet.new_run import head
 from wulf.node.measuring.analysis import analyze
 from wulf.node.measuring.imported_from import Placed
 from wulf.stats.core.trend import TESTABLE

@@ -36,8 +36,8 @@ from wulf.base.store.files import timestamp
 from wulf.base.text import printable
 from wulf.node.cluster import inventory
 from wulf.node.facts.values import Unknown, cpu_list
-from wulf.node.fleet import allocation, site
-from wulf.node.fleet.begin import head, new_seed
+from wulf.node.fleet import allocation, preparation
+from wulf.node.fleet.new_run import head, new_seed
 from wulf.node.measuring import emulation, fitting, loop, series
 from wulf.node.measuring.emulation import Emulation
 from wulf.node.measuring.participants import Task, absent, places
@@ -145,7 +145,7 @@ def start(request: MeasureRequest, path: Path, watcher: Watcher) -> Outcome:
         measurer = stack.enter_context(
             _installed(request.emulation, request.config, transport, tasks[0].place)
         )
-        ready = site.ready(request.config, transport, records, tools, watcher.stage, measurer)
+        ready = preparation.ready(request.config, transport, records, tools, watcher.stage, measurer)
         request = _within_allocation(request, watcher)
         plan = _plan(request, tasks, pairs, ready.left_out)
         _require_some(plan, watcher)
@@ -183,10 +183,10 @@ def go_on(name: str, runs: Path, budget_s: float | None, watcher: Watcher) -> Ou
     places = manifest.plan.workload.places
     members = _members(config, places)
     with ExitStack() as stack:
-        transport, records = stack.enter_context(site.connect(config, members, watcher.stage))
-        site.measurable(places, records)
+        transport, records = stack.enter_context(preparation.connect(config, members, watcher.stage))
+        preparation.measurable(places, records)
         measurer = stack.enter_context(_installed(performed, config, transport, places[0]))
-        ready = site.ready(config, transport, records, tools, watcher.stage, measurer)
+        ready = preparation.ready(config, transport, records, tools, watcher.stage, measurer)
         _require_same(manifest, ready.software, path)
         earlier, writer = store.resume(path)
         with writer:
@@ -201,7 +201,7 @@ def go_on(name: str, runs: Path, budget_s: float | None, watcher: Watcher) -> Ou
             return _measure(writer, earlier.results, ready, watcher)
 
 
-def _tools_again(manifest: Manifest, performed: Emulation | None, watcher: Watcher) -> site.Toolbox:
+def _tools_again(manifest: Manifest, performed: Emulation | None, watcher: Watcher) -> preparation.Toolbox:
     """Build what a run was begun with."""
     mpi = manifest.software.get("mpi_compiler")
     compiler = str(mpi) if mpi else None
@@ -214,7 +214,7 @@ def _tools_again(manifest: Manifest, performed: Emulation | None, watcher: Watch
             if operation.transport != "command"
         ]
         directory = manifest.plan.workload.directory
-        tools = site.toolbox(list(dict.fromkeys(asked)), compiler, watcher.stage, directory)
+        tools = preparation.toolbox(list(dict.fromkeys(asked)), compiler, watcher.stage, directory)
     return msgspec.structs.replace(tools, operations=manifest.operations)
 
 
@@ -230,7 +230,7 @@ def foretell(request: MeasureRequest, watcher: Watcher) -> tuple[Plan, budget.Fi
     with _looked(request, watcher) as (tools, tasks, transport, _, pairs):
         plan = _plan(_within_allocation(request, watcher), tasks, pairs, [])
         _require_some(plan, watcher)
-        look_s = site.look_s(request.config, transport, pairs[0])
+        look_s = preparation.look_s(request.config, transport, pairs[0])
     return plan, fitting.forecast(plan, tools.operations, look_s)
 
 
@@ -245,19 +245,19 @@ def _rest_s(plan: Plan, budget_s: float | None, watcher: Watcher) -> float:
     return allocation.capped(budget_s or plan.budget_s, watcher.note)
 
 
-def _tools(request: MeasureRequest, watcher: Watcher) -> tuple[site.Toolbox, list[Task]]:
+def _tools(request: MeasureRequest, watcher: Watcher) -> tuple[preparation.Toolbox, list[Task]]:
     """Build the probes, and say what is measured with them; a command is one operation more."""
     if request.emulation is not None:
         tools = request.emulation.toolbox(request.mpi, watcher.stage)
         tasks = [Task(tools.operations[0], [0], place=request.emulation.place)]
     elif request.experiments:
         names = list(dict.fromkeys(experiment.op for experiment in request.experiments))
-        tools = site.toolbox(names, request.mpi, watcher.stage, request.directory)
+        tools = preparation.toolbox(names, request.mpi, watcher.stage, request.directory)
         tasks = list(_experiments(request, dict(zip(names, tools.operations, strict=True))))
         suites.require_different([task.operation.name for task in tasks], request.ladder)
     else:
         ops = [] if request.command and request.ops is None else request.ops
-        tools = site.toolbox(ops, request.mpi, watcher.stage, request.directory)
+        tools = preparation.toolbox(ops, request.mpi, watcher.stage, request.directory)
         tasks = [
             Task(operation, request.sizes_bytes, ranks_per_node=request.ranks_per_node)
             for operation in tools.operations
@@ -319,13 +319,13 @@ def _called(operation: Operation, name: str | None, foreign: suites.Foreign) -> 
 @contextmanager
 def _looked(
     request: MeasureRequest, watcher: Watcher
-) -> Iterator[tuple[site.Toolbox, list[Task], Transport, list[NodeRecord], list[Pair]]]:
+) -> Iterator[tuple[preparation.Toolbox, list[Task], Transport, list[NodeRecord], list[Pair]]]:
     """Build the probes and look at the nodes; yields the pairs that answer, too."""
     tools, tasks = _tools(request, watcher)
     _require_possible(request, tools.operations)
     members = _members(request.config, request.pairs)
-    with site.connect(request.config, members, watcher.stage) as (transport, records):
-        pairs, lost = site.measurable(request.pairs, records)
+    with preparation.connect(request.config, members, watcher.stage) as (transport, records):
+        pairs, lost = preparation.measurable(request.pairs, records)
         _say_lost(lost, records, watcher)
         measured = {node for pair in pairs for node in pair}
         tasks = list(_on_each_cpu(tasks, [one for one in records if one.node in measured], watcher))
@@ -357,7 +357,9 @@ def _as_started(
     whole = operation.command
     if request.command_ranks:
         (place,) = places(task, pairs, [])
-        whole = site.mpi_command(request.config, transport, records, request.mpi, place, whole, watcher.stage)
+        whole = preparation.mpi_command(
+            request.config, transport, records, request.mpi, place, whole, watcher.stage
+        )
     whole = command.placed(whole, request.config.transport, request.command_directory)
     return task._replace(operation=msgspec.structs.replace(operation, command=whole))
 
@@ -499,7 +501,11 @@ def _require_company(pairs: Sequence[Pair]) -> None:
 
 
 def _manifest(
-    request: MeasureRequest, name: str, plan: Plan, operations: Sequence[Operation], ready: site.MeasuringSite
+    request: MeasureRequest,
+    name: str,
+    plan: Plan,
+    operations: Sequence[Operation],
+    ready: preparation.MeasuringSite,
 ) -> Manifest:
     if request.emulation is not None:
         printed = request.emulation.operations[1:]
@@ -514,7 +520,7 @@ def _manifest(
 
 
 def _measure(
-    writer: store.Writer, earlier: list[LaunchResult], ready: site.MeasuringSite, watcher: Watcher
+    writer: store.Writer, earlier: list[LaunchResult], ready: preparation.MeasuringSite, watcher: Watcher
 ) -> Outcome:
     try:
         return loop.measure(writer, earlier, ready.launch, watcher, ready.look_s)

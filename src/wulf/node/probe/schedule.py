@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from wulf.base import rounds
+from wulf.base import disjoint_rounds
 from wulf.base.records import Launch, LaunchResult, Operation, Pair, Place, Plan, Sample
 from wulf.node.probe import ladder
 
@@ -407,7 +407,7 @@ def jobs(
             # Each has a launch of its own, with company.
             found += [(index, _filled([block[index]], others)) for index in able]
             continue
-        for group in rounds.disjoint([block[index][1] for index in able]):
+        for group in disjoint_rounds.disjoint([block[index][1] for index in able]):
             job = [block[able[place]] for place in group]
             if sum(len(place) for _, place in job) < len(everybody):
                 others = others if others is not None else _by_node(together)

@@ -41,9 +41,9 @@ from wulf.stats.prediction import (
     curves,
     judge,
     network,
-    own_work,
     replayed,
     scenario,
+    setup_costs,
     uncertainty,
     words,
 )
@@ -358,8 +358,8 @@ def _not_measured(between: calibrate.Way, records: Sequence[NDArray[np.void]]) -
     none, usual = "it is counted as no time", "it is counted as another message"
     lacking = [
         (
-            f"what making a communicator takes each rank beside its messages ({own_work.DUPLICATE}): {none}",
-            has([Kind.MAKE_COMMUNICATOR]) and not {own_work.DUPLICATE, own_work.SPLIT} & known,
+            f"what making a communicator takes each rank beside its messages ({setup_costs.DUPLICATE}): {none}",
+            has([Kind.MAKE_COMMUNICATOR]) and not {setup_costs.DUPLICATE, setup_costs.SPLIT} & known,
         ),
         (
             f"what the acknowledgement of a synchronous send takes ({calibrate.ANSWERED}): {usual}",
@@ -367,7 +367,7 @@ def _not_measured(between: calibrate.Way, records: Sequence[NDArray[np.void]]) -
             and not {calibrate.ANSWERED, calibrate.ANSWERED_CALL} <= known,
         ),
         (
-            f"for how long a rank's first message waits for its connection ({own_work.CONNECT}): {none}",
+            f"for how long a rank's first message waits for its connection ({setup_costs.CONNECT}): {none}",
             not between.first_messages,
         ),
     ]

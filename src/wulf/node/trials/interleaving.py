@@ -32,7 +32,7 @@ from wulf.node.change import steps
 from wulf.node.change.transaction import NotRestoredError, StepError
 from wulf.node.cluster import inventory
 from wulf.node.cluster.inventory import ClusterConfig
-from wulf.node.fleet import allocation, change, interfaces, site
+from wulf.node.fleet import allocation, change, interfaces, preparation
 from wulf.node.probe import command, ladder
 from wulf.node.probe.execute import RunLaunch
 from wulf.node.trials.alternation import in_turn
@@ -201,7 +201,7 @@ def prepared(request: InterleaveRequest, say: Say) -> Iterator[Ready]:
     if request.command or any(operation.of_all for box in tools.values() for operation in box.operations):
         members = list(dict.fromkeys([*members, *request.nodes]))
     with ExitStack() as stack:
-        transport, records = stack.enter_context(site.connect(request.config, members, say))
+        transport, records = stack.enter_context(preparation.connect(request.config, members, say))
         down = {record.node: record.error or "does not answer" for record in records if not record.reachable}
         if down:
             raise TransportError(f"every node must take part: {reasons_text(down)}")
@@ -325,8 +325,8 @@ class _Turns:
         }
 
 
-def _tools(request: InterleaveRequest, mpi: str | None, say: Say) -> site.Toolbox:
-    tools = site.toolbox([] if request.command and request.ops is None else request.ops, mpi, say)
+def _tools(request: InterleaveRequest, mpi: str | None, say: Say) -> preparation.Toolbox:
+    tools = preparation.toolbox([] if request.command and request.ops is None else request.ops, mpi, say)
     if request.ops is None and not request.command:
         first = next(operation for operation in tools.operations if operation.pattern == "ping-pong")
         tools = msgspec.structs.replace(tools, operations=[first])
@@ -346,10 +346,10 @@ def _site(
     request: InterleaveRequest,
     transport: Transport,
     records: list[NodeRecord],
-    tools: site.Toolbox,
+    tools: preparation.Toolbox,
     say: Say,
 ) -> RunLaunch:
-    ready = site.ready(request.config, transport, records, tools, say)
+    ready = preparation.ready(request.config, transport, records, tools, say)
     if ready.left_out:
         raise ProbeError("; ".join(absent.reason for absent in ready.left_out))
     return ready.launch
@@ -359,7 +359,7 @@ def _arm(
     request: InterleaveRequest,
     one: Side,
     records: Sequence[NodeRecord],
-    tools: site.Toolbox,
+    tools: preparation.Toolbox,
     launch: RunLaunch,
 ) -> Arm:
     interfaces.require(one.setting, records)

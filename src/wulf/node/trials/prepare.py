@@ -24,7 +24,7 @@ from wulf.base.records import (
 )
 from wulf.node.change import steps
 from wulf.node.cluster.inventory import ClusterConfig
-from wulf.node.fleet import change, interfaces, site
+from wulf.node.fleet import change, interfaces, preparation
 from wulf.node.probe import build, command
 from wulf.node.probe.library import parameters
 from wulf.node.trials.experiment import candidates, objective
@@ -83,7 +83,7 @@ def goal(
     ConfigError, UsageError
         It cannot be read; says why.
     """
-    known: Callable[[str], Operation] = lambda op: site.toolbox([op], mpi, say).operations[0]  # noqa: E731 - used below
+    known: Callable[[str], Operation] = lambda op: preparation.toolbox([op], mpi, say).operations[0]  # noqa: E731 - used below
     if name.endswith(".toml"):
         try:
             text = Path(name).read_bytes()
@@ -92,7 +92,7 @@ def goal(
         return objective.from_toml(text, name, known)
     if name.startswith("app:") and match:
         return objective.application(name.removeprefix("app:").strip(), match, better, unit)
-    return objective.named(name, lambda: _ping_pong(site.toolbox(None, mpi, say).operations), known)
+    return objective.named(name, lambda: _ping_pong(preparation.toolbox(None, mpi, say).operations), known)
 
 
 def placed(target: objective.Objective, transport: str) -> objective.Objective:
@@ -125,13 +125,13 @@ def workload(
     return msgspec.structs.replace(found, reference_us=REFERENCE_US)
 
 
-def tools_for(target: objective.Objective, mpi: str | None, say: Say) -> site.Toolbox | None:
+def tools_for(target: objective.Objective, mpi: str | None, say: Say) -> preparation.Toolbox | None:
     """Build the probes that an objective needs; None when it needs none."""
-    return site.toolbox(list(target.probes), mpi, say) if target.probes else None
+    return preparation.toolbox(list(target.probes), mpi, say) if target.probes else None
 
 
 def library_of(
-    tools: site.Toolbox | None,
+    tools: preparation.Toolbox | None,
     mpi: str | None,
     config: ClusterConfig,
     records: Sequence[NodeRecord],
@@ -157,7 +157,7 @@ def library_of(
     say(f"asking {probe.mpi.version} for its parameters")
     known = parameters(probe, config.mpi.env)
     # It is not asked under the launcher's environment: an interface of the nodes may be none of this machine.
-    own = site.job_variables(config, probe.mpi.family, records) if measuring is not None else {}
+    own = preparation.job_variables(config, probe.mpi.family, records) if measuring is not None else {}
     for name, one in known.items():
         value = own.get(name, own.get(f"OMPI_MCA_{name}", one.value))
         known[name] = msgspec.structs.replace(one, value=value)

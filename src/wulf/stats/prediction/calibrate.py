@@ -38,7 +38,7 @@ import numpy as np
 
 from wulf.base.errors import UsageError
 from wulf.base.records import ORDER_PREFIX, CellEstimate, LogGP, Operation
-from wulf.stats.prediction import own_work
+from wulf.stats.prediction import setup_costs
 from wulf.stats.prediction.draws import WIDTH, Draw, Likely
 from wulf.stats.prediction.errors import errors
 from wulf.stats.prediction.network import Link, Network, Piece, Pieces, at, from_size, through
@@ -188,7 +188,9 @@ def _way(
             sizes = groups.setdefault(asked.get(cell.cell.op, cell.cell.op), {})
             sizes.setdefault(cell.cell.size_bytes, []).append(cell)
             pairs.add(cell.cell.place)
-    first = own_work.launches_of([one for some in groups.pop(own_work.CONNECT, {}).values() for one in some])
+    first = setup_costs.launches_of(
+        [one for some in groups.pop(setup_costs.CONNECT, {}).values() for one in some]
+    )
     points = {kind: _points(sizes) for kind, sizes in groups.items()}
     lacking = [kind for kind in NEEDED if kind not in points]
     if lacking:
@@ -331,8 +333,8 @@ def network(
         made,
         link(within, draw, one_launch=one_launch) if within is not None else None,
         compute=compute,
-        making_ns=own_work.making_ns(drawn, made, chance.of("making")),
-        connecting_ns=own_work.connecting_ns(
+        making_ns=setup_costs.making_ns(drawn, made, chance.of("making")),
+        connecting_ns=setup_costs.connecting_ns(
             between.first_messages,
             2 * drawn[ROUND_TRIP][min(drawn[ROUND_TRIP])],
             chance,

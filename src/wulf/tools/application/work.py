@@ -21,7 +21,7 @@ from wulf.node.cluster import inventory
 from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.cluster.transport import open_transport
 from wulf.node.fleet import change, install
-from wulf.node.fleet.begin import new_seed
+from wulf.node.fleet.new_run import new_seed
 from wulf.node.measuring.analysis import analyze
 from wulf.node.probe import build, command
 from wulf.node.trials import interleaving

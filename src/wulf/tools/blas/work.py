@@ -16,9 +16,9 @@ from wulf.base.records import SCHEMA_VERSION
 from wulf.base.records.libraries import BlasComparison, BlasLibrary
 from wulf.base.text import last_line
 from wulf.base.tool import Progress
-from wulf.node.fleet import site
-from wulf.node.fleet.begin import new_seed
+from wulf.node.fleet import preparation
 from wulf.node.fleet.clusters import config_of, distinct
+from wulf.node.fleet.new_run import new_seed
 from wulf.node.programs import blas_libraries, shipping
 from wulf.node.programs.blas_runs import fewest_cpus, installed, together
 from wulf.stats.estimate import ranking
@@ -72,7 +72,7 @@ def compare(request: BlasRequest, say: Progress) -> BlasComparison:
     config = config_of(request.cluster)
     nodes = distinct(config, request.nodes)
     program = shipping.built("dgemm", None, say)
-    with site.connect(config, nodes, say) as (transport, records):
+    with preparation.connect(config, nodes, say) as (transport, records):
         down = {record.node: record.error or "does not answer" for record in records if not record.reachable}
         if down:
             raise TransportError(f"every node must take part: {reasons_text(down)}")

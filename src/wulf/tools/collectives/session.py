@@ -15,9 +15,9 @@ from wulf.base.errors import ProbeError, UsageError, WulfError
 from wulf.base.records import SCHEMA_VERSION, Operation
 from wulf.base.text import nearest
 from wulf.node.cluster.inventory import ClusterConfig
-from wulf.node.fleet import allocation, site
-from wulf.node.fleet.begin import new_seed
+from wulf.node.fleet import allocation, preparation
 from wulf.node.fleet.clusters import config_of
+from wulf.node.fleet.new_run import new_seed
 from wulf.node.probe import ladder
 from wulf.page.words import listed
 from wulf.tools.collectives import effect
@@ -126,12 +126,12 @@ def tune(task: CollectivesTask, say: Say) -> CollectiveTuning:
     for ranks in task.ranks:
         place_of(task.nodes, ranks)
     begin = time.monotonic()
-    tools = site.toolbox([operation_of(one) for one in task.collectives], task.mpi, say)
+    tools = preparation.toolbox([operation_of(one) for one in task.collectives], task.mpi, say)
     operations = {operation.name: operation for operation in tools.operations}
     _require_collectives(operations)
     assert tools.mpi is not None
-    with site.connect(task.config, task.nodes, say) as (transport, records):
-        ready = site.ready(task.config, transport, records, tools, say)
+    with preparation.connect(task.config, task.nodes, say) as (transport, records):
+        ready = preparation.ready(task.config, transport, records, tools, say)
         if ready.left_out:
             raise ProbeError("; ".join(absent.reason for absent in ready.left_out))
         bench = Bench(ready.launch, ready.where, task.nodes, operations, task.seed)

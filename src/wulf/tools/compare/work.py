@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from wulf.node.fleet import change
-from wulf.node.fleet.begin import new_seed
 from wulf.node.fleet.clusters import config_of
+from wulf.node.fleet.new_run import new_seed
 from wulf.node.trials import interleaving
-from wulf.node.trials.printed import printed
+from wulf.node.trials.printed_numbers import printed
 from wulf.tools.compare.request import InTurnRequest, LibrariesRequest
 
 

@@ -14,8 +14,8 @@ from wulf.base.store import Run, opened
 from wulf.node.cluster import inventory
 from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.fleet import allocation
-from wulf.node.fleet.begin import place_of
 from wulf.node.fleet.clusters import config_of
+from wulf.node.fleet.new_run import place_of
 from wulf.node.measuring import session
 from wulf.node.probe import build
 from wulf.node.replay.replaying import Say

@@ -29,8 +29,8 @@ from wulf.base.store import Run, write_atomically
 from wulf.base.store.files import decode_file, has
 from wulf.base.trace.reader import read
 from wulf.base.trace.traffic import traffic
-from wulf.node.fleet.begin import new_seed, place_of
 from wulf.node.fleet.clusters import config_of
+from wulf.node.fleet.new_run import new_seed, place_of
 from wulf.node.measuring import emulation, session
 from wulf.node.measuring.analysis import measuring
 from wulf.node.measuring.emulation import Emulation

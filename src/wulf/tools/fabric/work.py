@@ -20,7 +20,7 @@ from wulf.base.store import write_atomically
 from wulf.base.text import printable
 from wulf.base.tool import Progress
 from wulf.node.cluster import inventory
-from wulf.node.fleet import allocation, site
+from wulf.node.fleet import allocation, preparation
 from wulf.node.fleet.clusters import config_of
 from wulf.node.measuring import flows
 from wulf.node.measuring.flows import Kind, Taken
@@ -52,11 +52,11 @@ def infer(request: FabricRequest, say: Progress) -> InferredFabric:
     nodes = config.select(request.nodes)
     if len(nodes) < 2 or config.transport == "local":
         raise UsageError("switches are between nodes: it takes two of them")
-    tools = site.toolbox(["udp_flows"], None, say)
-    with site.connect(config, nodes, say) as (transport, records):
-        pairs, _ = site.measurable(inventory.pairs("all", nodes), records)
+    tools = preparation.toolbox(["udp_flows"], None, say)
+    with preparation.connect(config, nodes, say) as (transport, records):
+        pairs, _ = preparation.measurable(inventory.pairs("all", nodes), records)
         heard = neighbours(transport, nodes, config.interface)
-        ready = site.ready(config, transport, records, tools, say)
+        ready = preparation.ready(config, transport, records, tools, say)
         taken = Taken()
         kinds = [Kind(protocol="udp", size_bytes=REQUEST_BYTES, sweeps=SWEEPS, share=1.0)]
         budget_s = allocation.capped(request.budget_s, say.note)

@@ -34,9 +34,9 @@ from wulf.base.store.files import timestamp
 from wulf.base.text import last_line, printable
 from wulf.base.tool import Progress
 from wulf.node.cluster.inventory import ClusterConfig
-from wulf.node.fleet import allocation, site
-from wulf.node.fleet.begin import head, new_seed, place_of
+from wulf.node.fleet import allocation, preparation
 from wulf.node.fleet.clusters import config_of, distinct
+from wulf.node.fleet.new_run import head, new_seed, place_of
 from wulf.node.measuring.analysis import analyze
 from wulf.node.measuring.imported import CONFIDENCE, PRECISION, operation_of, sample_of
 from wulf.node.probe import build
@@ -218,13 +218,13 @@ def _bench(
 ) -> Iterator[tuple[_Bench, list[_Job], list[NodeRecord], dict[str, FactValue]]]:
     config = config_of(request.cluster)
     nodes = distinct(config, request.nodes)
-    with site.connect(config, nodes, say) as (transport, records):
+    with preparation.connect(config, nodes, say) as (transport, records):
         down = {record.node: record.error or "does not answer" for record in records if not record.reachable}
         if down:
             raise TransportError(f"every node must take part: {reasons_text(down)}")
         program, family = _program(transport, nodes, request.program)
         library = _library(config, family)
-        launcher = site.mpi_launcher(config, library, transport, nodes, say)
+        launcher = preparation.mpi_launcher(config, library, transport, nodes, say)
         ranks = request.ranks_per_node or fewest_cpus(records)
         bench = _Bench(transport=transport, launcher=launcher, directory=f"{_DIRECTORY}/{path.name}")
         jobs = _jobs(request, records, ranks, launcher.name, (bench.directory, program))
@@ -239,7 +239,7 @@ def _bench(
 def _require_memory(request: HpccRequest, records: Sequence[NodeRecord]) -> None:
     """Refuse to choose N for nodes whose memory is unknown."""
     config = config_of(request.cluster)
-    unknown = [record.node for record in records if site.memory_bytes(config, [record]) is None]
+    unknown = [record.node for record in records if preparation.memory_bytes(config, [record]) is None]
     if unknown and request.size is None:
         raise UsageError(
             f"{fold(unknown)}: the memory is not known ('wulf audit facts' says why), so that no N can be "
@@ -295,11 +295,11 @@ def _jobs(
     """Return the runs of a round; `program` is the directory where it runs, and its path."""
     config = config_of(request.cluster)
     nodes = distinct(config, request.nodes)
-    shares = site.sharing(config, records)
+    shares = preparation.sharing(config, records)
 
     def job(hosts: list[tuple[str, str]], places: dict[str, Place], *, inside: bool) -> _Job:
         busy = {node for place in places.values() for node in place}
-        memory = site.memory_bytes(config, [record for record in records if record.node in busy])
+        memory = preparation.memory_bytes(config, [record for record in records if record.node in busy])
         return _Job(
             places=places,
             nodes=1 if inside else len(nodes),
@@ -310,7 +310,7 @@ def _jobs(
                 arguments=["-c", hpcc.RUN, "sh", *program],
                 hosts=hosts,
                 interface=None if inside else config.interface,
-                subnet=None if inside else site.subnet(records),
+                subnet=None if inside else preparation.subnet(records),
                 shared_cpu=any(shares(*place) for place in places.values()),
                 env=dict(config.mpi.env) | blas_libraries.thread_variables(1),
             ),

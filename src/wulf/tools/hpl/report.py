@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wulf.page import forms
+from wulf.page import formats
 from wulf.page.blocks import Page
 from wulf.tools.hpl import page
 from wulf.tools.hpl.record import HplResult
@@ -19,4 +19,4 @@ def _page(run: HplRun) -> Page:
     return page.build(run.manifest, run.launches, _result(run))
 
 
-REPORT = forms.of_page("hpl", _result, _page, "a run of HPL is not cited")
+REPORT = formats.of_page("hpl", _result, _page, "a run of HPL is not cited")

@@ -19,11 +19,11 @@ from wulf.node.cluster import inventory
 from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.facts.values import cpu_list
 from wulf.node.fleet import allocation
-from wulf.node.fleet import site as cluster_site
-from wulf.node.fleet.begin import head, new_seed, place_of
+from wulf.node.fleet import preparation as cluster_site
 from wulf.node.fleet.clusters import config_of, distinct
+from wulf.node.fleet.new_run import head, new_seed, place_of
 from wulf.stats.estimate import ranking
-from wulf.tools.hpl import asked, finding, launching, peak, power, run_time
+from wulf.tools.hpl import given_problems, installation, launching, peak, power, run_time
 from wulf.tools.hpl import program as hpl
 from wulf.tools.hpl import result as hpl_result
 from wulf.tools.hpl.libraries import libraries_of, ranked
@@ -98,7 +98,7 @@ def start(request: HplRequest, watcher: Watcher) -> HplRun:
         manifest = _manifest(
             replace(request, cluster=config, budget_s=budget_s), path.name, transport, records
         )
-        site = finding.site(config, transport, manifest.plan, records, manifest.id, watcher.note)
+        site = installation.site(config, transport, manifest.plan, records, manifest.id, watcher.note)
         with HplWriter.create(path, manifest) as writer:
             watcher.begun(path, manifest)
             _carry_out(writer, [], site, watcher)
@@ -127,7 +127,7 @@ def go_on(path: Path, time_s: float | None, watcher: Watcher) -> HplRun:
         )
     config = inventory.parse(manifest.cluster, str(path / HEAD))
     with cluster_site.connect(config, manifest.plan.nodes, watcher.stage) as (transport, records):
-        site = finding.site(config, transport, manifest.plan, records, path.resolve().name, watcher.note)
+        site = installation.site(config, transport, manifest.plan, records, path.resolve().name, watcher.note)
         run = load_hpl(path)
         with HplWriter(path, run.manifest) as writer:
             spent_s = sum(launch.wall_s for launch in run.launches)
@@ -152,7 +152,7 @@ def _manifest(
     cluster_site.measurable([tuple(record.node for record in records)], records)
     config = config_of(request.cluster)
     nodes = [record.node for record in records]
-    program = finding.program(transport, nodes, request.program)
+    program = installation.program(transport, nodes, request.program)
     cpus = min(_cpus(records).values())
     memory = cluster_site.memory_bytes(config, records)
     found, unknown = _peak(request.peak_gflops, records, _cores(config, nodes, cpus))
@@ -163,8 +163,8 @@ def _manifest(
         else ({}, {})
     )
     largest = hpl.largest_order(memory) if memory else None
-    problems = asked.problems(request, len(nodes), cpus)
-    asked.require_room(problems, largest)
+    problems = given_problems.problems(request, len(nodes), cpus)
+    given_problems.require_room(problems, largest)
     plan = HplPlan(
         program=program,
         kind=hpl.kind_of(program),

@@ -14,9 +14,9 @@ from wulf.base.nodeset import reasons_text
 from wulf.base.records import SCHEMA_VERSION
 from wulf.base.text import printable
 from wulf.base.tool import Progress
-from wulf.node.fleet import allocation, site
-from wulf.node.fleet.begin import new_seed
+from wulf.node.fleet import allocation, preparation
 from wulf.node.fleet.clusters import config_of
+from wulf.node.fleet.new_run import new_seed
 from wulf.node.probe import many_to_one
 from wulf.node.probe.many_to_one import Counts, Visit
 from wulf.node.probe.start import Site
@@ -65,9 +65,9 @@ def find(request: IncastRequest, say: Progress) -> Incast:
         raise UsageError(f"--to {receiver}: it is none of the nodes")
     if len(nodes) < 3 or config.transport == "local":
         raise UsageError("incast takes a receiver and two senders: three nodes")
-    tools = site.toolbox([TRANSFERS, BURSTS], None, say)
-    with site.connect(config, nodes, say) as (transport, records):
-        ready = site.ready(config, transport, records, tools, say)
+    tools = preparation.toolbox([TRANSFERS, BURSTS], None, say)
+    with preparation.connect(config, nodes, say) as (transport, records):
+        ready = preparation.ready(config, transport, records, tools, say)
         lacks = {record.node: record.error or "does not answer" for record in records if not record.reachable}
         lacks |= {one.node: one.reason for one in ready.left_out}
         senders = [node for node in nodes if node != receiver and node not in lacks][:MOST_SENDERS]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from wulf.base.request import SECONDS
 from wulf.node.cluster import inventory
-from wulf.node.fleet.begin import new_seed
 from wulf.node.fleet.clusters import config_of
+from wulf.node.fleet.new_run import new_seed
 from wulf.node.measuring import session
 from wulf.node.probe import ladder, suites
 from wulf.tools.measure.request import MeasureRequest

@@ -34,15 +34,15 @@ from wulf.node.change.guard import Guards
 from wulf.node.change.transaction import NotRestoredError, StepError
 from wulf.node.change.trial import DEADLINE_S
 from wulf.node.cluster.inventory import ClusterConfig
-from wulf.node.fleet import change, look, site
-from wulf.node.fleet.begin import new_seed
+from wulf.node.fleet import change, look, preparation
 from wulf.node.fleet.clusters import config_of
+from wulf.node.fleet.new_run import new_seed
 from wulf.node.trials.alternation import in_turn
 from wulf.node.trials.bench import TrialError, TrialRunner, open_runner
 from wulf.node.trials.experiment import objective
 from wulf.node.trials.experiment.power import estimate
 from wulf.node.trials.loop import WARM_UP
-from wulf.node.trials.opening import CONFIRM_WITHIN_S, runner_for
+from wulf.node.trials.open_bench import CONFIRM_WITHIN_S, runner_for
 from wulf.node.trials.prepare import Say, goal, tools_for
 from wulf.stats.core.paired import paired_shift, paired_verdict
 from wulf.tools.mend.request import MendRequest
@@ -260,7 +260,7 @@ def mend(
         found = msgspec.structs.replace(found, unmeasured="there is no other node to measure with")
     taking_part = [node for node in there if node in plan.plans or any(node in pair for pair in pairs)]
     with (
-        site.connect(task.config, taking_part, say) as (transport, now),
+        preparation.connect(task.config, taking_part, say) as (transport, now),
         change.guarded(task.config, transport) as guards,
     ):
         if not found.unmeasured:

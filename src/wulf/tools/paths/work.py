@@ -14,7 +14,7 @@ from wulf.base.records.flows import FlowSeen
 from wulf.base.text import in_command, printable
 from wulf.base.tool import Progress
 from wulf.node.cluster import inventory
-from wulf.node.fleet import allocation, site
+from wulf.node.fleet import allocation, preparation
 from wulf.node.fleet.clusters import config_of
 from wulf.node.measuring import flows as measuring
 from wulf.node.measuring.flows import Kind, Taken
@@ -47,10 +47,10 @@ def find(request: PathsRequest, say: Progress) -> Paths:
     nodes = config.select(request.nodes)
     if len(nodes) < 2 or config.transport == "local":
         raise UsageError("paths are between nodes: it takes two of them")
-    tools = site.toolbox(["udp_flows", "tcp_flows"], None, say)
-    with site.connect(config, nodes, say) as (transport, records):
-        pairs, lost = site.measurable(inventory.pairs("all", nodes), records)
-        ready = site.ready(config, transport, records, tools, say)
+    tools = preparation.toolbox(["udp_flows", "tcp_flows"], None, say)
+    with preparation.connect(config, nodes, say) as (transport, records):
+        pairs, lost = preparation.measurable(inventory.pairs("all", nodes), records)
+        ready = preparation.ready(config, transport, records, tools, say)
         taken = Taken(missing={"–".join(pair): "a node does not answer" for pair in lost})
         budget_s = allocation.capped(request.budget_s, say.note)
         kinds = _kinds(request.stream_bytes)

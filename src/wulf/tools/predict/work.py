@@ -9,7 +9,7 @@ from wulf.base.errors import ConfigError
 from wulf.base.records import Prediction
 from wulf.base.store import opened
 from wulf.base.tool import Progress
-from wulf.node.replay import fanning, predicting
+from wulf.node.replay import job_array, predicting
 from wulf.tools.predict.request import PredictRequest
 
 
@@ -22,7 +22,7 @@ def replayed(
     request: PredictRequest, asked: Sequence[predicting.PredictRequest], progress: Progress
 ) -> list[Prediction]:
     """Return what comes of questions, replayed where the request says."""
-    replays = fanning.replayer(request.slurm, request.runs, progress.note)
+    replays = job_array.replayer(request.slurm, request.runs, progress.note)
     return predicting.predict_all(asked, progress, replays)
 
 

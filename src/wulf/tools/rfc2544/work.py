@@ -12,9 +12,9 @@ from wulf.base.records import SCHEMA_VERSION, Estimate, LaunchResult, Pair, Samp
 from wulf.base.text import printable
 from wulf.base.tool import Progress
 from wulf.node.cluster import inventory
-from wulf.node.fleet import site
-from wulf.node.fleet.begin import new_seed
+from wulf.node.fleet import preparation
 from wulf.node.fleet.clusters import config_of
+from wulf.node.fleet.new_run import new_seed
 from wulf.node.probe.execute import RunLaunch
 from wulf.node.probe.schedule import LaunchPlan
 from wulf.stats import estimate
@@ -53,12 +53,12 @@ def measure(request: Rfc2544Request, progress: Progress) -> Rfc2544:
     if len(nodes) < 2:
         raise UsageError("it takes two nodes")
     pair = inventory.pairs(request.pair, nodes)[0] if request.pair else (nodes[0], nodes[1])
-    tools = site.toolbox([STREAM, BURST, ROUND_TRIP], None, progress)
-    with site.connect(config, list(pair), progress) as (transport, records):
+    tools = preparation.toolbox([STREAM, BURST, ROUND_TRIP], None, progress)
+    with preparation.connect(config, list(pair), progress) as (transport, records):
         down = {record.node: record.error or "does not answer" for record in records if not record.reachable}
         if down:
             raise TransportError(reasons_text(down))
-        ready = site.ready(config, transport, records, tools, progress)
+        ready = preparation.ready(config, transport, records, tools, progress)
         bench = _Bench(request, pair, ready.launch, progress)
         sizes = [bench.size(frame) for frame in sorted(set(request.frames_bytes))]
     return Rfc2544(

@@ -18,13 +18,13 @@ from wulf.node.change import steps
 from wulf.node.change.guard import Guards
 from wulf.node.change.transaction import NotRestoredError, StepError
 from wulf.node.cluster.inventory import ClusterConfig
-from wulf.node.fleet import change, site
+from wulf.node.fleet import change, preparation
 from wulf.node.trials.bench import TrialError, TrialRunner, figure_of, open_runner
 from wulf.node.trials.experiment.objective import SWEEPS, USUAL, VISIT_US
 from wulf.node.trials.loop import WARM_UP
-from wulf.node.trials.opening import runner_for
-from wulf.tools.rollout.course import HaltError
+from wulf.node.trials.open_bench import runner_for
 from wulf.tools.rollout.evidence import STATES, Loss, Match, Reading, Round, State
+from wulf.tools.rollout.schedule import HaltError
 
 #: Sizes of the messages whose times are latency and bandwidth [B].
 SIZES_BYTES = (64, 1 << 20)
@@ -42,7 +42,7 @@ class Where(msgspec.Struct, frozen=True, kw_only=True):
     transport: Transport
     guards: Guards
     records: list[NodeRecord]
-    tools: site.Toolbox
+    tools: preparation.Toolbox
     wanted: list[steps.KnobSetting]
 
     def plan(self, nodes: Collection[str]) -> change.ChangePlan:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wulf.base.errors import StoreError
-from wulf.page import forms
+from wulf.page import formats
 from wulf.page.blocks import Page
 from wulf.tools.rollout import page
 from wulf.tools.rollout.record import Rollout
@@ -22,4 +22,4 @@ def _page(run: RolloutRun) -> Page:
     return page.build(_result(run))
 
 
-REPORT = forms.of_page("rollout", _result, _page, "a roll-out is not cited")
+REPORT = formats.of_page("rollout", _result, _page, "a roll-out is not cited")

@@ -12,12 +12,12 @@ from wulf.base.records import ChangeOutcome
 from wulf.base.store.files import timestamp
 from wulf.base.tool import Progress
 from wulf.node.fleet import change
-from wulf.node.trials.opening import CONFIRM_WITHIN_S
-from wulf.tools.rollout.checking import SiteCheck
-from wulf.tools.rollout.course import Course, HaltError, measure
+from wulf.node.trials.open_bench import CONFIRM_WITHIN_S
 from wulf.tools.rollout.evidence import Match, StepTest
 from wulf.tools.rollout.measuring import SilentError, Where, opened
 from wulf.tools.rollout.record import CheckRun, RolledNode, RolloutStep
+from wulf.tools.rollout.schedule import Course, HaltError, measure
+from wulf.tools.rollout.site_check import SiteCheck
 from wulf.tools.rollout.store import RolloutWriter
 
 

@@ -27,18 +27,16 @@ from wulf.node.change import steps
 from wulf.node.change.guard import Guards
 from wulf.node.cluster import inventory, slurm_nodes
 from wulf.node.cluster.inventory import ClusterConfig
-from wulf.node.fleet import change, holding, site
-from wulf.node.fleet.begin import head, new_seed, place_of
+from wulf.node.fleet import change, exclusive_nodes, preparation
 from wulf.node.fleet.clusters import config_of
+from wulf.node.fleet.new_run import head, new_seed, place_of
 from wulf.node.probe import build
 from wulf.node.trials.bench import job_line, on_nodes
-from wulf.node.trials.opening import CONFIRM_WITHIN_S
+from wulf.node.trials.open_bench import CONFIRM_WITHIN_S
 from wulf.page.page import html
 from wulf.tools.rollout import page
-from wulf.tools.rollout.checking import SiteCheck
-from wulf.tools.rollout.course import Course, still_known
 from wulf.tools.rollout.evidence import Match
-from wulf.tools.rollout.kinds import hardware, in_common, made_of
+from wulf.tools.rollout.hardware_kinds import hardware, in_common, made_of
 from wulf.tools.rollout.measuring import LOSSY, Where
 from wulf.tools.rollout.record import (
     Hardware,
@@ -50,6 +48,8 @@ from wulf.tools.rollout.record import (
     RolloutStep,
 )
 from wulf.tools.rollout.request import RolloutRequest
+from wulf.tools.rollout.schedule import Course, still_known
+from wulf.tools.rollout.site_check import SiteCheck
 from wulf.tools.rollout.stepping import Stepping
 from wulf.tools.rollout.store import HEAD, PAGE, RolloutWriter, load_rollout
 
@@ -121,12 +121,12 @@ def _start(request: RolloutRequest, say: Progress) -> Rollout:
         path = place_of(request.path, request.runs)
         source = str(tuned.path) if tuned is not None else ""
         manifest = RolloutManifest(
-            **head(path.name, config, where.tools.operations, site.software(where.tools)),
+            **head(path.name, config, where.tools.operations, preparation.software(where.tools)),
             plan=plan_of(request, settings, source, new_seed(request.seed)),
             nodes=nodes,
             hardware=kinds,
             settled=settled,
-            slurm=holding.by_slurm(config, "auto"),
+            slurm=exclusive_nodes.by_slurm(config, "auto"),
         )
         with RolloutWriter.create(path, manifest) as writer:
             say.note(f"run: {path}")
@@ -198,10 +198,10 @@ def _where(
 ) -> Iterator[Where]:
     """Look at the nodes, and build what they are measured with."""
     ping_pong = "mpi_pingpong" if build.find_mpi(mpi) else "tcp_rr"
-    tools = site.toolbox([ping_pong, LOSSY], mpi, say)
+    tools = preparation.toolbox([ping_pong, LOSSY], mpi, say)
     wanted = [steps.check(catalogue.knob(name), value) for name, value in settings.items()]
     with ExitStack() as stack:
-        transport, records = stack.enter_context(site.connect(config, list(nodes), say))
+        transport, records = stack.enter_context(preparation.connect(config, list(nodes), say))
         if not any(record.reachable for record in records):
             down = {record.node: record.error or "does not answer" for record in records}
             raise TransportError(f"no node answers: {reasons_text(down)}")
@@ -316,7 +316,7 @@ class _Rolling:
         to_hold = [node for node in members if self._states.get(node) == _IDLE]
         stepping = Stepping(self._where, self._writer, self._course, self._check, self._say)
         try:
-            with holding.held(to_hold, _STEP_S, [], slurm=bool(to_hold)):
+            with exclusive_nodes.held(to_hold, _STEP_S, [], slurm=bool(to_hold)):
                 step = stepping.take(number, matches)
         except SchedulerError as error:
             self._given_up |= dict.fromkeys(members, printable(str(error), 300))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wulf.page import forms
+from wulf.page import formats
 from wulf.page.blocks import Page
 from wulf.tools.run import page
 from wulf.tools.run.scaling import shown
@@ -13,4 +13,4 @@ def _page(run: ScalingRun) -> Page:
     return page.build(shown(run))
 
 
-REPORT = forms.of_page("speed-up", shown, _page, "a speed-up is not cited")
+REPORT = formats.of_page("speed-up", shown, _page, "a speed-up is not cited")

@@ -20,15 +20,16 @@ from wulf.base.records import SCHEMA_VERSION, Estimate, NodeRecord
 from wulf.base.text import printable
 from wulf.base.tool import Progress
 from wulf.node.cluster.inventory import ClusterConfig
-from wulf.node.fleet import allocation, site
-from wulf.node.fleet.begin import head, new_seed, place_of
+from wulf.node.fleet import allocation, preparation
 from wulf.node.fleet.clusters import config_of
+from wulf.node.fleet.new_run import head, new_seed, place_of
 from wulf.node.measuring.participants import spread
 from wulf.node.probe import command
 from wulf.stats.core import intervals, scaling
 from wulf.stats.core.paired import paired_shift
 from wulf.stats.estimate.cells import as_estimate
-from wulf.tools.run import loss
+from wulf.tools.run import efficiency_loss
+from wulf.tools.run.command_text import text_of
 from wulf.tools.run.record import (
     Scaling,
     ScalingForecast,
@@ -41,7 +42,6 @@ from wulf.tools.run.record import (
 )
 from wulf.tools.run.request import ScalingRequest
 from wulf.tools.run.store import ScalingRun, ScalingWriter
-from wulf.tools.run.text import text_of
 
 CONFIDENCE = 0.95
 #: Rounds that have failed for every number of ranks, after which there is no hope.
@@ -88,7 +88,7 @@ def measure(
     path = place_of(request.path, request.runs)
     config = config_of(request.cluster)
     nodes = config.select(request.nodes)
-    with site.connect(config, nodes, progress) as (transport, records):
+    with preparation.connect(config, nodes, progress) as (transport, records):
         down = {record.node: record.error or "does not answer" for record in records if not record.reachable}
         if down:
             raise TransportError(f"every node must take part: {reasons_text(down)}")
@@ -149,7 +149,7 @@ def _trace(request: ScalingRequest, writer: ScalingWriter, tracer: Tracer, progr
         own = plan.command.replace(RANKS, str(ranks))
         try:
             tracer(own, ranks, _used(plan.nodes, ranks, request.ranks_per_node), path)
-            losses.append(loss.of(path))
+            losses.append(efficiency_loss.of(path))
         except WulfError as failure:
             untraced[ranks] = printable(str(failure), 300)
         writer.update(losses=list(losses), untraced=dict(untraced))
@@ -164,7 +164,7 @@ def _commands(request: ScalingRequest, where: Place, progress: Progress) -> dict
     for ranks in sorted(set(request.ranks)):
         own = text.replace(RANKS, str(ranks))
         place = spread(_used(where.nodes, ranks, request.ranks_per_node), ranks)
-        whole = site.mpi_command(config, transport, records, mpi, place, own, progress)
+        whole = preparation.mpi_command(config, transport, records, mpi, place, own, progress)
         found[ranks] = command.placed(whole, config.transport, request.directory or "")
     return found
 

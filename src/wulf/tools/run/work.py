@@ -7,15 +7,15 @@ from pathlib import Path
 from wulf.base.errors import ConfigError, UsageError
 from wulf.base.text import printable
 from wulf.node.fleet import change
-from wulf.node.fleet.begin import new_seed, place_of
 from wulf.node.fleet.clusters import config_of
+from wulf.node.fleet.new_run import new_seed, place_of
 from wulf.node.measuring import session
 from wulf.node.probe import command
 from wulf.node.programs import batch
 from wulf.node.trials import interleaving
-from wulf.node.trials.printed import printed
+from wulf.node.trials.printed_numbers import printed
+from wulf.tools.run.command_text import text_of
 from wulf.tools.run.request import AgainstRequest, RunRequest
-from wulf.tools.run.text import text_of
 
 
 def run(request: RunRequest, watcher: session.Watcher) -> session.Outcome:

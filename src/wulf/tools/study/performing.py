@@ -19,7 +19,7 @@ from wulf.node.change import steps
 from wulf.node.change.transaction import NotRestoredError, StepError
 from wulf.node.cluster import inventory
 from wulf.node.cluster.inventory import ClusterConfig
-from wulf.node.fleet import change, interfaces, site
+from wulf.node.fleet import change, interfaces, preparation
 from wulf.node.fleet.clusters import cluster, distinct
 from wulf.node.measuring.participants import spread
 from wulf.node.probe import command, ladder
@@ -138,7 +138,7 @@ class Stand:
         transport: Transport,
         records: list[NodeRecord],
         bench: TrialRunner,
-        say: site.Say,
+        say: preparation.Say,
     ) -> None:
         self.asked, self.config, self.transport, self.records, self.bench = (
             asked,
@@ -155,8 +155,8 @@ class Stand:
         """Return how an operation is launched with an MPI library; raises WulfError where that cannot be had."""
         key = op, mpi
         if key not in self._ready:
-            tools = site.toolbox([op], mpi, self._say)
-            ready = site.ready(self.config, self.transport, self.records, tools, self._say)
+            tools = preparation.toolbox([op], mpi, self._say)
+            ready = preparation.ready(self.config, self.transport, self.records, tools, self._say)
             if ready.left_out:
                 raise UsageError("; ".join(lack.reason for lack in ready.left_out))
             self._ready[key] = ready.launch, tools.operations[0]
@@ -178,7 +178,7 @@ class Stand:
 class Performer:
     """Makes the runs of a study; use it through `opened`."""
 
-    def __init__(self, asked: Asked, stack: ExitStack, say: site.Say) -> None:
+    def __init__(self, asked: Asked, stack: ExitStack, say: preparation.Say) -> None:
         self._asked, self._stack, self._say = asked, stack, say
         self._stands: dict[Where, Stand] = {}
         #: The one whose nodes are taken: the same nodes may be behind several.
@@ -200,7 +200,7 @@ class Performer:
         nodes = distinct(config, None if where.cluster else asked.nodes)
         if config.transport == "local":
             nodes = config.select(None)
-        transport, records = self._stack.enter_context(site.connect(config, nodes, self._say))
+        transport, records = self._stack.enter_context(preparation.connect(config, nodes, self._say))
         down = {record.node: record.error or "does not answer" for record in records if not record.reachable}
         if down:
             raise TransportError(f"every node must take part: {reasons_text(down)}")
@@ -323,7 +323,9 @@ class Performer:
         if metric.ranks:
             mpi = wanted.mpi or self._asked.mpi
             place = spread(stand.nodes, ranks)
-            text = site.mpi_command(stand.config, stand.transport, stand.records, mpi, place, text, self._say)
+            text = preparation.mpi_command(
+                stand.config, stand.transport, stand.records, mpi, place, text, self._say
+            )
         text = command.placed(text, stand.config.transport)
         env = {**job_environment(wanted.set), **variables}
         with stand.bench.held():
@@ -405,7 +407,7 @@ def _addresses(records: Sequence[NodeRecord], interface: str) -> dict[str, str]:
 
 
 @contextmanager
-def opened(asked: Asked, say: site.Say) -> Iterator[Performer]:
+def opened(asked: Asked, say: preparation.Say) -> Iterator[Performer]:
     """Open what makes the runs of a study; whatever happens, the nodes are as they were when the context ends."""
     with ExitStack() as stack:
         performer = Performer(asked, stack, say)

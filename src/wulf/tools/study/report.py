@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wulf.page import forms
+from wulf.page import formats
 from wulf.page.blocks import Page
 from wulf.tools.study import page
 from wulf.tools.study.store import StudyRun
@@ -13,4 +13,4 @@ def _page(run: StudyRun) -> Page:
     return page.build(shown(run))
 
 
-REPORT = forms.of_page("study", shown, _page, "a study is not cited; its file names its source")
+REPORT = formats.of_page("study", shown, _page, "a study is not cited; its file names its source")

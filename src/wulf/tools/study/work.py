@@ -17,8 +17,8 @@ from wulf.base.text import printable
 from wulf.base.tool import Progress
 from wulf.node.cluster import inventory
 from wulf.node.fleet import allocation, change
-from wulf.node.fleet.begin import head, new_seed, place_of
 from wulf.node.fleet.clusters import config_of
+from wulf.node.fleet.new_run import head, new_seed, place_of
 from wulf.tools.study import design, file
 from wulf.tools.study.conclude import conclude
 from wulf.tools.study.performing import Asked, Hpl, Performer, available, conditions, opened

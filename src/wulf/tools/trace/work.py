@@ -30,7 +30,7 @@ from wulf.base.trace.summary import run_time
 from wulf.base.trace.writer import FILE_OF_RANK, pack, written
 from wulf.base.units import format_time
 from wulf.node.cluster.config import ClusterConfig
-from wulf.node.fleet import install, site
+from wulf.node.fleet import install, preparation
 from wulf.node.fleet.clusters import config_of
 from wulf.node.measuring.participants import spread
 from wulf.node.probe import build, command
@@ -129,7 +129,7 @@ def traced(request: TraceRequest, where: Where, say: Say) -> Traced:
         note["ranks"] = str(request.ranks)
     if where.config.transport == "local" and not request.ranks:
         return _here(request, where, library, str(program.path), note, say)
-    with site.connect(where.config, where.nodes, say) as (transport, records):
+    with preparation.connect(where.config, where.nodes, say) as (transport, records):
         path, lacking = install.install_program(where.config, transport, program, where.nodes)
         if path is None or lacking:
             raise TransportError(reasons_text(lacking))
@@ -175,7 +175,7 @@ def _there(  # what is there, part by part
     first, text = where.nodes[0], note["command"]
     if request.ranks:
         place = spread(where.nodes, request.ranks)
-        text = site.mpi_command(where.config, transport, records, request.mpi, place, text, say)
+        text = preparation.mpi_command(where.config, transport, records, request.mpi, place, text, say)
     target = f"{_PLACE}/wulf-trace-{secrets.token_hex(8)}"
     try:
         text = command.placed(text, where.config.transport)

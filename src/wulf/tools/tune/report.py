@@ -9,7 +9,7 @@ import msgspec
 from wulf.base.errors import StoreError
 from wulf.base.records import Tuning
 from wulf.base.store.tuning import TuningRun
-from wulf.page import forms
+from wulf.page import formats
 from wulf.page.blocks import Page
 from wulf.page.citation import bibtex
 from wulf.page.parts import Figure
@@ -31,10 +31,10 @@ def _figures(run: TuningRun) -> Sequence[tuple[str, Figure]]:
     return [("tuning", figure) for figure in _page(run).figures]
 
 
-def _data(run: TuningRun, form: forms.Data) -> str:
+def _data(run: TuningRun, form: formats.Data) -> str:
     result = _concluded(run)
     if form == "json":
-        return forms.json(msgspec.structs.replace(result, whole=apply_result.whole(run)))
+        return formats.json(msgspec.structs.replace(result, whole=apply_result.whole(run)))
     found = apply_result.report(run)
     if form == "csv":
         return page.published_csv(page.published_table(found))
@@ -45,4 +45,4 @@ def _data(run: TuningRun, form: forms.Data) -> str:
     return bibtex(run.manifest, page.headline(found), run.manifest.plan.seed)
 
 
-REPORT = forms.Report(page=_page, text=_page, figures=_figures, data=_data)
+REPORT = formats.Report(page=_page, text=_page, figures=_figures, data=_data)

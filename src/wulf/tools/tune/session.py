@@ -28,12 +28,12 @@ from wulf.base.store.tuning import HEAD, TuningRun, TuningWriter, load_tuning
 from wulf.node.change import apply, steps
 from wulf.node.change.guard import Guards
 from wulf.node.cluster import inventory
-from wulf.node.fleet import allocation, change, site
-from wulf.node.fleet.begin import head, new_seed
+from wulf.node.fleet import allocation, change, preparation
+from wulf.node.fleet.new_run import head, new_seed
 from wulf.node.trials import loop, prepare
 from wulf.node.trials.bench import TrialRunner, job_line, open_runner
 from wulf.node.trials.experiment import concurrency, objective
-from wulf.node.trials.opening import CONFIRM_WITHIN_S, TuningSite, runner_for
+from wulf.node.trials.open_bench import CONFIRM_WITHIN_S, TuningSite, runner_for
 from wulf.tools.tune import apply_result
 from wulf.tools.tune.request import BUDGET_S, TuneRequest, WholeRequest
 
@@ -124,7 +124,7 @@ def start(task: TuneTask, path: Path, watcher: Watcher, *, set_kept: bool) -> Tu
     task = msgspec.structs.replace(task, goal=prepare.placed(task.goal, task.config.transport))
     tools = prepare.tools_for(task.goal, task.mpi, watcher.stage)
     with (
-        site.connect(task.config, task.nodes, watcher.stage) as (transport, records),
+        preparation.connect(task.config, task.nodes, watcher.stage) as (transport, records),
         change.guarded(task.config, transport) as guards,
     ):
         choice = _choose(task, records, tools, watcher.stage)
@@ -170,7 +170,7 @@ def go_on(name: str, runs: Path, budget_s: float | None, watcher: Watcher, *, se
         raise UsageError(f"{path} is complete; there is nothing to go on with")
     config, tools = tools_of(manifest, str(path / HEAD), watcher.stage)
     with (
-        site.connect(config, manifest.nodes, watcher.stage) as (transport, records),
+        preparation.connect(config, manifest.nodes, watcher.stage) as (transport, records),
         change.guarded(config, transport) as guards,
     ):
         _require_original(manifest, records, path)
@@ -197,7 +197,7 @@ def explain(
 ) -> tuple[prepare.Choice, dict[tuple[str, str], Mapping[tuple[str, ...], list[str]]]]:
     """Return what would be tried: the choice, and knob and value → the commands on which nodes; change nothing."""
     tools = prepare.tools_for(task.goal, task.mpi, say)
-    with site.connect(task.config, task.nodes, say) as (transport, records):
+    with preparation.connect(task.config, task.nodes, say) as (transport, records):
         choice = _choose(task, records, tools, say)
         commands = {
             (candidate.knob, value): _commands(task, transport, records, candidate, value)
@@ -209,12 +209,12 @@ def explain(
 
 def tools_of(
     manifest: TuneManifest, origin: str, say: prepare.Say
-) -> tuple[inventory.ClusterConfig, site.Toolbox | None]:
+) -> tuple[inventory.ClusterConfig, preparation.Toolbox | None]:
     """Return the cluster of a stored run, and the probes that its trials need."""
     config = inventory.parse(manifest.cluster, origin)
     mpi = manifest.software.get("mpi_compiler")
     ops = [operation.name for operation in manifest.operations if not operation.command]
-    return config, site.toolbox(ops, str(mpi) if mpi else None, say) if ops else None
+    return config, preparation.toolbox(ops, str(mpi) if mpi else None, say) if ops else None
 
 
 def _search(writer: TuningWriter, earlier: Sequence[Trial], bench: TrialRunner, watcher: Watcher) -> Tuning:
@@ -264,7 +264,7 @@ def _note_kept(path: Path, outcome: ChangeOutcome, watcher: Watcher) -> None:
 
 
 def _choose(
-    task: TuneTask, records: Sequence[NodeRecord], tools: site.Toolbox | None, say: prepare.Say
+    task: TuneTask, records: Sequence[NodeRecord], tools: preparation.Toolbox | None, say: prepare.Say
 ) -> prepare.Choice:
     library = prepare.library_of(tools, task.mpi, task.config, records, say)
     choice = prepare.choose(records, task.goal, task.patterns, library, task.permissions)

@@ -16,7 +16,7 @@ from wulf.base.records.watched import WatchedTime, WatchReport, WatchRun
 from wulf.base.store import Run
 from wulf.base.store.history import History, network_file_system
 from wulf.node.cluster.inventory import ClusterConfig
-from wulf.node.fleet import holding
+from wulf.node.fleet import exclusive_nodes
 from wulf.node.fleet.look import judge as audited
 from wulf.node.fleet.look import look
 from wulf.node.measuring import session
@@ -53,7 +53,7 @@ class WatchRequest(msgspec.Struct, frozen=True, kw_only=True):
     budget_s: float
     mpi: str | None = None
     window: Window | None = None
-    scheduler: holding.Scheduler = "auto"
+    scheduler: exclusive_nodes.Scheduler = "auto"
     #: Further options of salloc.
     slurm_options: tuple[str, ...] = ()
 
@@ -99,14 +99,14 @@ def run(request: WatchRequest, clock: Clock, watcher: session.Watcher) -> WatchR
 def _measured(
     request: WatchRequest, history: History, number: int, clock: Clock, watcher: session.Watcher
 ) -> judging.Judged:
-    slurm = holding.by_slurm(request.config, request.scheduler)
+    slurm = exclusive_nodes.by_slurm(request.config, request.scheduler)
     found = _idle(request, clock, watcher, slurm=slurm)
     if len(found.nodes) < _FEWEST_NODES:
         raise _NothingError(_too_few(found), found.busy)
     begin = clock.now()
     try:
         limit_s = request.budget_s + _BESIDE_S
-        with holding.held(found.nodes, limit_s, request.slurm_options, slurm=slurm):
+        with exclusive_nodes.held(found.nodes, limit_s, request.slurm_options, slurm=slurm):
             watcher.stage(f"looking at {fold(found.nodes)}")
             records = look(request.config, found.nodes)
             able = [record.node for record in records if record.reachable and record.node in found.nodes]

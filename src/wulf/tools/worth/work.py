@@ -17,7 +17,7 @@ from wulf.base.tool import Progress
 from wulf.base.trace.reader import read
 from wulf.base.trace.summary import command_of
 from wulf.base.units import format_time
-from wulf.node.replay import fanning, predicting, program_traces
+from wulf.node.replay import job_array, predicting, program_traces
 from wulf.node.replay.predicting import Evaluated, PredictRequest
 from wulf.stats.prediction.draws import WIDTH, Sample
 from wulf.tools.worth import accounting, money, words
@@ -40,7 +40,7 @@ def value(request: WorthRequest, say: Progress) -> Worth:
         A trace cannot be replayed soundly.
     """
     run = opened(request.on, request.runs)
-    replays = fanning.replayer(request.slurm, request.runs, say.note)
+    replays = job_array.replayer(request.slurm, request.runs, say.note)
     jobs = _jobs(request)
     prices = _prices(request)
     mix = jobs.value

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import scipy
 
-from wulf.base import rounds
+from wulf.base import disjoint_rounds
 from wulf.base.records import Place
 
 #: Comparisons of both ways, at least and at most.
@@ -46,4 +46,4 @@ def disturb(differences: Sequence[float], margin: float) -> bool | None:
 
 def groups(places: Sequence[Place]) -> list[list[Place]]:
     """Return the places in groups that have no node in common."""
-    return [[places[index] for index in group] for group in rounds.disjoint(places)]
+    return [[places[index] for index in group] for group in disjoint_rounds.disjoint(places)]

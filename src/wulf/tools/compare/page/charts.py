@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from wulf.page.chart_libraries import altair as alt
 from wulf.page.drawing import VERDICTS, Layer, axis
-from wulf.page.libraries import altair as alt
 from wulf.page.parts import Chart, Drawing, Figure
 
 ROW_HEIGHT = 18

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from wulf.page import theme
+from wulf.page.chart_libraries import altair as alt
 from wulf.page.drawing import Layer, axis
-from wulf.page.libraries import altair as alt
 from wulf.page.parts import Chart, Drawing, Figure
 
 #: Room for a name and a value beside the marks of a row [px].

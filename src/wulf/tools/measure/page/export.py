@@ -10,7 +10,7 @@ import msgspec
 
 from wulf.base.records import Analysis, CellEstimate, Estimate, Launch, Manifest, NodeRecord
 from wulf.base.store.columns import ends
-from wulf.page import gate
+from wulf.page import escaping
 from wulf.tools.measure.page.boxes import QUANTILES
 
 HEADER = (
@@ -67,7 +67,7 @@ def csv(analysis: Analysis) -> str:
     writer = csv_module.writer(out, lineterminator="\n")
     writer.writerow(HEADER)
     for cell in analysis.cells:
-        writer.writerow(gate.csv([analysis.run_id, *_row(cell)]))
+        writer.writerow(escaping.csv([analysis.run_id, *_row(cell)]))
     return out.getvalue()
 
 

@@ -27,7 +27,6 @@ from wulf.page.sections import diagnosis as diagnosis_view
 from wulf.page.sections import findings as audit_view
 from wulf.page.words import Terms, estimate_item, name
 from wulf.tools.measure.page import (
-    across,
     headline,
     hosts,
     loads,
@@ -35,6 +34,7 @@ from wulf.tools.measure.page import (
     over_time,
     provenance,
     ranking,
+    summary_tables,
     tables,
 )
 from wulf.tools.measure.page import pattern_results as performed_view
@@ -170,20 +170,22 @@ def _across(
     """Yield what the run says of several operations together."""
     zone = manifest.plan.series.time_zone if manifest.plan.series else ""
     sections = (
-        Section("parameters", "Parameters of LogGP", (across.parameters_table(analysis.parameters),)),
-        Section("overheads", "MPI over TCP", (across.overheads_table(analysis.overheads),)),
+        Section("parameters", "Parameters of LogGP", (summary_tables.parameters_table(analysis.parameters),)),
+        Section("overheads", "MPI over TCP", (summary_tables.overheads_table(analysis.overheads),)),
         Section(
             "loads",
             "Under load, and beside traffic",
-            (across.loads_table(analysis.loads, launches), *loads.curves(analysis.loads, known)),
+            (summary_tables.loads_table(analysis.loads, launches), *loads.curves(analysis.loads, known)),
         ),
         Section(
             "over-time",
             "Over time",
             (over_time.table(analysis.periods, analysis.weekends, known, zone),),
         ),
-        Section("overlaps", "Overlap with computation", (across.overlaps_table(analysis.overlaps, known),)),
-        Section("resources", "Resources", (across.resources_table(analysis.resources),)),
+        Section(
+            "overlaps", "Overlap with computation", (summary_tables.overlaps_table(analysis.overlaps, known),)
+        ),
+        Section("resources", "Resources", (summary_tables.resources_table(analysis.resources),)),
     )
     yield from (
         section for section in sections if any(isinstance(one, Table) and one.rows for one in section.blocks)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from wulf.page import theme
+from wulf.page.chart_libraries import altair as alt
 from wulf.page.drawing import Layer, axis
-from wulf.page.libraries import altair as alt
 from wulf.page.parts import Chart, Drawing, Figure
 
 #: What time in MPI is for; the first stands lowest.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from wulf.page import theme
+from wulf.page.chart_libraries import altair as alt
 from wulf.page.drawing import HARMS, VERDICTS, Layer, axis
-from wulf.page.libraries import altair as alt
 from wulf.page.parts import Chart, Drawing, Figure
 from wulf.tools.tune.page.input import KEPT, ORIGINAL, OTHER
 

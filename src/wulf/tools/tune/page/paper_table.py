@@ -12,7 +12,7 @@ from itertools import groupby
 
 from wulf.base.records import Metric, Trial
 from wulf.base.units import format_column
-from wulf.page import gate, markup
+from wulf.page import escaping, markup
 from wulf.page.parts import Column, Item, Table
 from wulf.page.words import name
 from wulf.tools.tune.page.input import KEPT, ORIGINAL, TuningReport, setting_label
@@ -66,7 +66,7 @@ def csv(rows: Sequence[PublishedRow]) -> str:
     writer.writerow(["metric", "unit", "setting", "n", "mean", "deviation", *QUANTILES])
     for row in rows:
         figures = [row.n, row.mean, row.deviation, *row.quantiles.values()]
-        writer.writerow(gate.csv([row.metric, row.unit, row.setting, *figures]))
+        writer.writerow(escaping.csv([row.metric, row.unit, row.setting, *figures]))
     return out.getvalue()
 
 

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from types import MappingProxyType
 
-from wulf.base.rounds import disjoint
+from wulf.base.disjoint_rounds import disjoint
 
 Pair = tuple[str, str]
 NO_TROUBLE: Mapping[Pair, float] = MappingProxyType({})

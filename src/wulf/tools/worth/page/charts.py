@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from wulf.page.chart_libraries import altair as alt
 from wulf.page.drawing import Layer
-from wulf.page.libraries import altair as alt
 from wulf.page.parts import Chart, Drawing, Figure
 
 _ROW = 34

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.unit.test_hpl_result import manifest
 from wulf.base.errors import ConfigError, UsageError
-from wulf.tools.hpl import asked
+from wulf.tools.hpl import given_problems
 from wulf.tools.hpl import program as hpl
 from wulf.tools.hpl.page import build
 from wulf.tools.hpl.record import HplAsked, HplLaunch, HplSetting
@@ -74,12 +74,12 @@ SETTINGS = st.builds(
 
 @given(orders=st.lists(st.integers(1, 99_999), min_size=1, max_size=20), chosen=SETTINGS)
 def test_what_is_written_is_what_is_read(orders: list[int], chosen: HplSetting) -> None:
-    found = asked.parse(hpl.hpl_dat(orders, chosen), "HPL.dat")
+    found = given_problems.parse(hpl.hpl_dat(orders, chosen), "HPL.dat")
     assert found == [HplAsked(n=n, setting=chosen) for n in orders]
 
 
 def test_all_values_are_made_with_each_other():
-    found = asked.parse(SEVERAL, "HPL.dat")
+    found = given_problems.parse(SEVERAL, "HPL.dat")
     assert len(found) == 2 * 2 * 3 * 3 * 2 * 3 and len(set(map(msgspec.json.encode, found))) == len(found)
     assert {(one.setting.p, one.setting.q) for one in found} == {(2, 2), (1, 4), (4, 1)}
 
@@ -100,7 +100,7 @@ def test_all_values_are_made_with_each_other():
 def test_what_is_wrong_names_its_line(old: str, new: str, complaint: str) -> None:
     assert SEVERAL.count(old) == 1
     with pytest.raises(ConfigError, match=r"HPL\.dat") as raised:
-        asked.parse(SEVERAL.replace(old, new), "HPL.dat")
+        given_problems.parse(SEVERAL.replace(old, new), "HPL.dat")
     assert complaint in str(raised.value)
 
 
@@ -108,33 +108,33 @@ def test_a_file_that_ends_early_says_where():
     for end in range(len(SEVERAL.splitlines())):
         text = "\n".join(SEVERAL.splitlines()[:end])
         with pytest.raises(ConfigError, match=rf"ends after line {end}|line {end}"):
-            asked.parse(text, "HPL.dat")
+            given_problems.parse(text, "HPL.dat")
 
 
 def test_a_file_has_bounds(tmp_path):
     many = SEVERAL.replace("2            # of problems sizes (N)", "20           # of problems sizes (N)")
     many = many.replace("29 30  ", " ".join(map(str, range(100, 120))))
     with pytest.raises(ConfigError, match="2160 problems"):
-        asked.parse(many, "HPL.dat")
+        given_problems.parse(many, "HPL.dat")
     (tmp_path / "large").write_bytes(b"1\n" * (1 << 16))
     with pytest.raises(ConfigError, match="larger than"):
-        asked.read(tmp_path / "large")
+        given_problems.read(tmp_path / "large")
     with pytest.raises(ConfigError, match="No such file"):
-        asked.read(tmp_path / "none")
+        given_problems.read(tmp_path / "none")
 
 
 def test_words_of_the_command_line_are_one_problem():
     request = HplRequest(n=37326, nb=168, grid="15x16")
-    (problem,) = asked.problems(request, nodes=32, cpus=8)
+    (problem,) = given_problems.problems(request, nodes=32, cpus=8)
     chosen = problem.setting
     assert (problem.n, chosen.nb, chosen.p, chosen.q, chosen.threads) == (37326, 168, 15, 16, 1)
-    (threaded,) = asked.problems(HplRequest(n=100, nb=8, grid="2x2"), nodes=2, cpus=8)
+    (threaded,) = given_problems.problems(HplRequest(n=100, nb=8, grid="2x2"), nodes=2, cpus=8)
     assert threaded.setting.threads == 4
     with pytest.raises(UsageError, match="240 ranks, and the nodes have 16 cores"):
-        asked.problems(request, nodes=2, cpus=8)
+        given_problems.problems(request, nodes=2, cpus=8)
     with pytest.raises(UsageError, match="36000 is the largest"):
-        asked.require_room([problem], 36_000)
-    assert asked.problems(HplRequest(), nodes=2, cpus=8) == []
+        given_problems.require_room([problem], 36_000)
+    assert given_problems.problems(HplRequest(), nodes=2, cpus=8) == []
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_what_does_not_go_together_is_refused(words, complaint):
 def test_a_grid_is_rows_by_columns():
     for text in ("15", "0x4", "4x", "4*4", "x"):
         with pytest.raises(UsageError, match="--grid"):
-            asked.grid(text)
+            given_problems.grid(text)
 
 
 def _launch(index: int, problem: HplAsked, gflops: float | None) -> HplLaunch:
@@ -177,7 +177,7 @@ def _launch(index: int, problem: HplAsked, gflops: float | None) -> HplLaunch:
 
 
 def test_every_problem_has_its_figure_and_the_fastest_is_the_headline():
-    first, second = asked.parse(SEVERAL, "HPL.dat")[:2]
+    first, second = given_problems.parse(SEVERAL, "HPL.dat")[:2]
     head = manifest(asked=[first, second], values={}, prices={"then": 2490.0, "today": 2063.0})
     rates = {0: (first, 10.0), 1: (second, 20.0), 2: (first, 11.0), 3: (second, 22.0), 4: (second, None)}
     result = conclude(head, [_launch(index, *one) for index, one in rates.items()])

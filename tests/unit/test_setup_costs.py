@@ -12,7 +12,7 @@ from tests.unit.make_records import operation
 from wulf.base.trace.layout import Kind
 from wulf.base.trace.writer import StreamWriter, write_container
 from wulf.node.replay import predicting, replaying
-from wulf.stats.prediction import calibrate, own_work
+from wulf.stats.prediction import calibrate, setup_costs
 from wulf.stats.prediction.draws import Likely, Sample
 from wulf.stats.prediction.network import at
 
@@ -59,10 +59,10 @@ def test_a_library_that_makes_one_without_all_messages_takes_no_time_less_than_n
 def test_a_connection_is_that_of_a_usual_launch_or_of_some(one_launch):
     launches = [0.5e-3] * 3 + [FIRST] * 6
     drawn = [
-        own_work.connecting_ns(launches, 0.0, Sample(1, number), one_launch=one_launch) * 1e-9
+        setup_costs.connecting_ns(launches, 0.0, Sample(1, number), one_launch=one_launch) * 1e-9
         for number in range(300)
     ]
-    assert own_work.connecting_ns(launches, 1e-3, Likely(), one_launch=one_launch) == pytest.approx(9e6)
+    assert setup_costs.connecting_ns(launches, 1e-3, Likely(), one_launch=one_launch) == pytest.approx(9e6)
     assert min(drawn) >= 0.5e-3
     assert max(drawn) <= FIRST
     share = sum(time < 5e-3 for time in drawn) / len(drawn)

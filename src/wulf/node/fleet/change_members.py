@@ -17,7 +17,7 @@ from wulf.node.change.guard import Guards
 from wulf.node.change.transaction import Watch
 from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.facts.capture import capture
-from wulf.node.fleet import change, level, persist
+from wulf.node.fleet import change, missed_changes, persist
 
 
 class SetSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,7 +31,7 @@ class Members:
     """Nodes that answer, with the way to them and to their guards; use it through `opened`."""
 
     def __init__(
-        self, whole: ClusterConfig, transport: Transport, guards: Guards, there: level.Present
+        self, whole: ClusterConfig, transport: Transport, guards: Guards, there: missed_changes.Present
     ) -> None:
         self._whole = whole
         self._config = whole.without(there.missing)
@@ -72,7 +72,7 @@ class Members:
             outcome = change.make(self._guards, self._config, plan, deadline_s=deadline_s, watch=watch)
         outcome = change.with_notes(outcome, remarks)
         values = {one.knob.id: one.value for one in plan.settings.values()}
-        return level.settle(self._whole, self._there, outcome, values=values)
+        return missed_changes.settle(self._whole, self._there, outcome, values=values)
 
     def look_at_set(self) -> SetSettings:
         """Look at what is set there, and what would keep it.
@@ -85,7 +85,7 @@ class Members:
         statuses = change.status(self._guards, self._there.nodes)
         knobs = list(catalogue.knobs().values())
         records = capture(self._transport, self._there.nodes, self._config.interface, knobs)
-        level.require_level(self._config, records)
+        missed_changes.require_level(self._config, records)
         lasting = persist.lasting(statuses, records, self._config.interface)
         return SetSettings(statuses=statuses, lasting=lasting)
 
@@ -97,7 +97,7 @@ class Members:
         if outcome.kept:
             unnoted = persist.note_in_runs(runs, what.statuses, what.lasting)
             outcome = change.with_notes(outcome, unnoted)
-        return level.settle(self._whole, self._there, outcome, persist=True)
+        return missed_changes.settle(self._whole, self._there, outcome, persist=True)
 
     def standing(self) -> list[NodeStatus]:
         """Return what is set on the nodes, and by which changes."""
@@ -114,7 +114,7 @@ class Members:
             deadline_s=deadline_s,
             watch=watch,
         )
-        return level.settle(self._whole, self._there, outcome, rollback=to)
+        return missed_changes.settle(self._whole, self._there, outcome, rollback=to)
 
 
 @contextmanager
@@ -126,21 +126,21 @@ def opened(config: ClusterConfig, nodes: Sequence[str], *, allow_missing: int = 
     TransportError
         More than `allow_missing` do not answer.
     """
-    allowed = level.allowed(allow_missing)
+    allowed = missed_changes.allowed(allow_missing)
     with change.open_guards(config) as (transport, guards):
-        yield Members(config, transport, guards, level.present(transport, nodes, allowed))
+        yield Members(config, transport, guards, missed_changes.present(transport, nodes, allowed))
 
 
-def answering(config: ClusterConfig, nodes: Sequence[str], *, allow_missing: int) -> level.Present:
+def answering(config: ClusterConfig, nodes: Sequence[str], *, allow_missing: int) -> missed_changes.Present:
     """Return which of the nodes take part in a search; raises as `opened`."""
-    if not level.allowed(allow_missing):
-        return level.Present(nodes=list(nodes))
+    if not missed_changes.allowed(allow_missing):
+        return missed_changes.Present(nodes=list(nodes))
     with change.open_guards(config) as (transport, _):
-        return level.present(transport, nodes, allow_missing)
+        return missed_changes.present(transport, nodes, allow_missing)
 
 
 def remember_missing(
-    config: ClusterConfig, there: level.Present, run: TuningRun, *, persist: bool = False
+    config: ClusterConfig, there: missed_changes.Present, run: TuningRun, *, persist: bool = False
 ) -> dict[str, list[str]]:
     """Note what nodes that were left out of a search have missed; return node → commands that bring it level."""
     if run.manifest.change is None or run.result is None:
@@ -150,6 +150,6 @@ def remember_missing(
         for knob, value in run.result.kept.items()
         if not catalogue.unsettable(catalogue.knob(knob))
     }
-    level.remember(config, there.missing, run.manifest.change, values=values, persist=persist)
-    behind = level.behind(config, list(there.missing))
-    return {node: level.commands(config, entry) for node, entry in behind.items()}
+    missed_changes.remember(config, there.missing, run.manifest.change, values=values, persist=persist)
+    behind = missed_changes.behind(config, list(there.missing))
+    return {node: missed_changes.commands(config, entry) for node, entry in behind.items()}

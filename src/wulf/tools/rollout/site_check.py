@@ -12,9 +12,9 @@ from wulf.base.text import printable
 from wulf.node.change.transaction import NotRestoredError, StepError
 from wulf.node.probe import command
 from wulf.stats.core.evalues import Positive
-from wulf.tools.rollout.course import HaltError
 from wulf.tools.rollout.measuring import NodeBench, Where
 from wulf.tools.rollout.record import CheckRun, RolloutPlan
+from wulf.tools.rollout.schedule import HaltError
 
 #: How often it runs with the change and without it in a step.
 PAIRS = 2

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from wulf.base.errors import UsageError
-from wulf.page import gate, markup
+from wulf.page import escaping, markup
 from wulf.page.blocks import Code, Notes, Page, Paragraph
 from wulf.page.document import Basic, Heading, data, document
 from wulf.page.parts import Figure, Raw, Table
@@ -66,31 +66,33 @@ def _cells(table: Table) -> Iterator[tuple[Raw, ...]]:
     for number, row in enumerate(table.rows, start=1):
         for column, item in zip(table.columns, row, strict=True):
             value = item.raw if isinstance(item.raw, int | float) else None
-            yield tuple(gate.csv([table.title, number, column.name, value, item.text]))
+            yield tuple(escaping.csv([table.title, number, column.name, value, item.text]))
 
 
 def _markdown(basic: Basic) -> str:
     if isinstance(basic, Heading):
-        return f"{'#' * basic.level} {gate.markdown(basic.text)}\n"
+        return f"{'#' * basic.level} {escaping.markdown(basic.text)}\n"
     if isinstance(basic, Notes):
-        return "".join(f"* {gate.markdown(line)}\n" for line in basic.lines)
+        return "".join(f"* {escaping.markdown(line)}\n" for line in basic.lines)
     if isinstance(basic, Paragraph):
-        return f"{'> ' if basic.quoted else ''}{gate.markdown(basic.text)}\n"
+        return f"{'> ' if basic.quoted else ''}{escaping.markdown(basic.text)}\n"
     if isinstance(basic, Code):
-        return "".join(f"    {gate.line(line)}\n" for line in basic.text.splitlines())
+        return "".join(f"    {escaping.line(line)}\n" for line in basic.text.splitlines())
     return markup.markdown(basic)
 
 
 def _latex(basic: Basic) -> str:
     if isinstance(basic, Heading):
-        return f"\\{_LATEX_HEADINGS[basic.level]}{{{gate.latex(basic.text)}}}\n"
+        return f"\\{_LATEX_HEADINGS[basic.level]}{{{escaping.latex(basic.text)}}}\n"
     if isinstance(basic, Notes):
-        items = "".join(f"\\item {{{gate.latex(line)}}}\n" for line in basic.lines)
+        items = "".join(f"\\item {{{escaping.latex(line)}}}\n" for line in basic.lines)
         return f"\\begin{{itemize}}\n{items}\\end{{itemize}}\n"
     if isinstance(basic, Paragraph):
-        return f"{gate.latex(basic.text)}\n"
+        return f"{escaping.latex(basic.text)}\n"
     if isinstance(basic, Code):
-        return "".join(f"\\noindent\\texttt{{{gate.latex(line)}}}\\\\\n" for line in basic.text.splitlines())
+        return "".join(
+            f"\\noindent\\texttt{{{escaping.latex(line)}}}\\\\\n" for line in basic.text.splitlines()
+        )
     return markup.latex(basic)
 
 

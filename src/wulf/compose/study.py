@@ -9,7 +9,7 @@ from wulf.base.store.files import timestamp
 from wulf.base.tool import Progress
 from wulf.node.facts.values import cpu_list
 from wulf.node.trials.bench import TrialError
-from wulf.tools.hpl import finding, launching
+from wulf.tools.hpl import installation, launching
 from wulf.tools.hpl import program as hpl
 from wulf.tools.hpl.record import HplPlan, HplSetting
 from wulf.tools.study import work
@@ -40,7 +40,7 @@ class _Hpl:
 
     def require(self, place: HplPlace, problem: StudyProblem, program: str) -> None:
         """Raise WulfError where the nodes have no HPL, or too few CPUs for the grid."""
-        finding.program(place.transport, _nodes(place), program or None)
+        installation.program(place.transport, _nodes(place), program or None)
         ranks, cpus = problem.p * problem.q, _cpus(place) * len(_nodes(place))
         if ranks > cpus:
             raise UsageError(f"a grid of {problem.p}×{problem.q} takes {ranks} CPUs, and there are {cpus}")
@@ -53,7 +53,7 @@ def _nodes(place: HplPlace) -> list[str]:
 
 def _site(place: HplPlace, program: str) -> launching.HplSite:
     nodes = _nodes(place)
-    found = finding.program(place.transport, nodes, program or None)
+    found = installation.program(place.transport, nodes, program or None)
     plan = HplPlan(
         program=found,
         kind=hpl.kind_of(found),
@@ -69,7 +69,7 @@ def _site(place: HplPlace, program: str) -> launching.HplSite:
         env=dict(place.environment),
     )
     run_id = f"study-{timestamp('milliseconds')}".replace(":", "")
-    return finding.site(place.config, place.transport, plan, place.records, run_id, _ignored)
+    return installation.site(place.config, place.transport, plan, place.records, run_id, _ignored)
 
 
 def _ignored(_text: str) -> None:

@@ -12,10 +12,10 @@ from typing import Protocol
 
 import msgspec
 
+from wulf.base.disjoint_rounds import disjoint
 from wulf.base.errors import WulfError
 from wulf.base.nodeset import fold
 from wulf.base.records import Pair
-from wulf.base.rounds import disjoint
 from wulf.tools.rollout.evidence import TRIES, Loss, Match, Round, StepTest, together
 from wulf.tools.rollout.record import Hardware, RolledNode, RolloutPlan, RolloutStep
 

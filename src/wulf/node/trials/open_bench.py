@@ -12,7 +12,7 @@ from wulf.base.errors import ProbeError
 from wulf.base.records import NodeRecord, Operation
 from wulf.node.change.guard import Guards
 from wulf.node.cluster import inventory
-from wulf.node.fleet import site
+from wulf.node.fleet import preparation
 from wulf.node.trials import prepare
 from wulf.node.trials.bench import TrialRunner
 
@@ -33,7 +33,7 @@ def runner_for(
     transport: Transport,
     guards: Guards,
     records: list[NodeRecord],
-    tools: site.Toolbox | None,
+    tools: preparation.Toolbox | None,
     commands: Sequence[Operation],
     say: prepare.Say,
     *,
@@ -47,7 +47,7 @@ def runner_for(
         Nodes that are measured; None for all.
     """
     measured = records if among is None else [record for record in records if record.node in among]
-    measuring = site.ready(config, transport, measured, tools, say) if tools is not None else None
+    measuring = preparation.ready(config, transport, measured, tools, say) if tools is not None else None
     if measuring is not None and measuring.left_out:
         # A trial needs all its pairs.
         raise ProbeError("; ".join(absent.reason for absent in measuring.left_out))

@@ -29,7 +29,7 @@ from wulf.node.facts.capture import capture, snapshot
 from wulf.node.facts.context import Snapshot, contamination, difference, ranks_of
 from wulf.node.facts.values import cpu_list
 from wulf.node.fleet import allocation, install
-from wulf.node.fleet.level import require_level
+from wulf.node.fleet.missed_changes import require_level
 from wulf.node.probe import build
 from wulf.node.probe.execute import LaunchContext, Observation, RunLaunch, launcher
 from wulf.node.probe.schedule import LaunchPlan

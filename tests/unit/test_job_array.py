@@ -8,8 +8,8 @@ import pytest
 from tests.unit.predict_fixture import ring
 from wulf.base.errors import SchedulerError, StoreError, TraceError
 from wulf.node.cluster import slurm
-from wulf.node.replay import fanning, replaying
-from wulf.node.replay.fanning import Array, Spec
+from wulf.node.replay import job_array, replaying
+from wulf.node.replay.job_array import Array, Spec
 from wulf.node.replay.replaying import Work
 from wulf.stats.prediction import network
 from wulf.stats.prediction.network import Link, Network, Piece
@@ -51,16 +51,16 @@ def test_pieces_together_are_the_whole(tmp_path):
     """Each by a run of its own of the real program."""
     one = work(tmp_path, curve_ns=1e5, timelines="2:4:10:1000")
     (whole,) = replaying.here([one], lambda _: None)
-    parts = [fanning.replayed.read(replaying.printed(piece), piece.count, "t") for piece in one.pieces(4)]
+    parts = [job_array.replayed.read(replaying.printed(piece), piece.count, "t") for piece in one.pieces(4)]
     assert len(parts) > 2
-    together = fanning.replayed.joined(parts)
+    together = job_array.replayed.joined(parts)
     assert [one.time_ns for one in together.results] == [one.time_ns for one in whole.results]
     assert (together.plan, together.curve, together.hops) == (whole.plan, whole.curve, whole.hops)
     assert together.rank_times == whole.rank_times and len(whole.rank_times) == 2 * 2 * 4
 
 
 def names(of):
-    return [fanning._spec(piece).result for piece in of.pieces(4)]
+    return [job_array._spec(piece).result for piece in of.pieces(4)]
 
 
 def test_a_result_is_named_by_all_that_it_depends_on(tmp_path):
@@ -77,10 +77,10 @@ def test_a_result_is_named_by_all_that_it_depends_on(tmp_path):
         names(one)
     )
     ring(copy, steps=6)
-    fanning._content.cache_clear()
+    job_array._content.cache_clear()
     assert not set(names(same)) & set(names(one))
     with pytest.raises(TraceError, match="cannot read"):
-        fanning._spec(msgspec.structs.replace(one.pieces(1)[0], trace=str(tmp_path / "none")))
+        job_array._spec(msgspec.structs.replace(one.pieces(1)[0], trace=str(tmp_path / "none")))
 
 
 def test_a_task_leaves_its_result_or_why_there_is_none(tmp_path):
@@ -88,21 +88,21 @@ def test_a_task_leaves_its_result_or_why_there_is_none(tmp_path):
     place = tmp_path / "array"
     place.mkdir()
     (place / "0.json").write_bytes(msgspec.json.encode(Spec(piece=piece, result="r.jsonl")))
-    fanning.do(place, 0)
+    job_array.do(place, 0)
     assert (place / "r.jsonl").read_bytes() == replaying.printed(piece)
     wrong = msgspec.structs.replace(piece, trace=str(tmp_path / "none.wtrace"))
     (place / "1.json").write_bytes(msgspec.json.encode(Spec(piece=wrong, result="s.jsonl")))
     with pytest.raises(TraceError):
-        fanning.do(place, 1)
+        job_array.do(place, 1)
     assert "none.wtrace" in (place / "1.failed").read_text()
     assert not (place / "s.jsonl").exists()
     with pytest.raises(StoreError, match="task 2 cannot be read"):
-        fanning.do(place, 2)
+        job_array.do(place, 2)
 
 
 def test_what_is_there_is_not_submitted_and_the_directory_goes_at_the_end(tmp_path, monkeypatch):
     one = work(tmp_path, count=150)
-    pieces = one.pieces(fanning._tasks_of(one))
+    pieces = one.pieces(job_array._tasks_of(one))
     assert len(pieces) == 2
     said = []
     array = Array(options=[], directory=tmp_path / "runs", watch=said.append)
@@ -112,8 +112,8 @@ def test_what_is_there_is_not_submitted_and_the_directory_goes_at_the_end(tmp_pa
     (place,) = (tmp_path / "runs").iterdir()
     assert "#SBATCH --array=0,1\n" in (place / "array.sbatch").read_text()
     monkeypatch.undo()
-    fanning.do(place, 0)
-    fanning.do(place, 1)
+    job_array.do(place, 0)
+    job_array.do(place, 1)
     monkeypatch.setenv("PATH", "")
     (found,) = array([one], lambda _: None)
     assert len(found.results) == 150 and said == []
@@ -126,16 +126,16 @@ def test_tasks_that_left_nothing_are_named_with_their_nodes_and_last_words(tmp_p
         id="9", state="TIMEOUT", reason="", nodes=("node02",), run_s=60, limit_s=60, start="", exit_code=0,
         signal=0, output=None, task="3",
     )  # fmt: skip
-    error = fanning._failed("7", [ended], tmp_path, [3, 4])
+    error = job_array._failed("7", [ended], tmp_path, [3, 4])
     assert isinstance(error, SchedulerError)
     assert "job 7: 2 of its tasks left no result: task 3 timeout on node02 (slurmstepd: error:" in str(error)
     assert "; task 4 ended." in str(error)
     (tmp_path / "4.failed").write_text("x.wtrace: one-sided communication")
-    assert isinstance(fanning._failed("7", [ended], tmp_path, [3, 4]), TraceError)
+    assert isinstance(job_array._failed("7", [ended], tmp_path, [3, 4]), TraceError)
 
 
 def test_a_script_runs_its_tasks_by_number(tmp_path):
-    text = fanning.script(tmp_path / "50% of it", [0, 4, 7])
+    text = job_array.script(tmp_path / "50% of it", [0, 4, 7])
     assert "#SBATCH --array=0,4,7\n" in text
     assert "50%% of it/%a.out'" in text
     assert text.splitlines()[-1].startswith("exec ") and "replay-piece" in text

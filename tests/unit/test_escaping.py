@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from wulf.page import gate, markup
+from wulf.page import escaping, markup
 from wulf.page.parts import Column, Item, Table
 
 HOSTILE = (
@@ -33,7 +33,7 @@ def table(text: str) -> Table:
 
 def printed(what: object) -> str:
     out = io.StringIO()
-    gate.CleanConsole(file=out, width=200, color_system=None).print(what, markup=False)
+    escaping.CleanConsole(file=out, width=200, color_system=None).print(what, markup=False)
     return out.getvalue()
 
 
@@ -48,7 +48,7 @@ def test_a_terminal_gets_no_control_characters(text):
 
 def test_a_terminal_keeps_its_own_colours():
     out = io.StringIO()
-    gate.CleanConsole(file=out, force_terminal=True, color_system="standard").print(
+    escaping.CleanConsole(file=out, force_terminal=True, color_system="standard").print(
         Text("a\x1b[32mb", style="red")
     )
     assert "\x1b[31m" in out.getvalue() and "\x1b[32m" not in out.getvalue()
@@ -57,7 +57,7 @@ def test_a_terminal_keeps_its_own_colours():
 @given(TEXTS)
 def test_a_spreadsheet_gets_no_formula(text):
     out = io.StringIO()
-    csv.writer(out).writerow(gate.csv([text, -1.5, None]))
+    csv.writer(out).writerow(escaping.csv([text, -1.5, None]))
     (first, number, nothing), *_ = csv.reader(io.StringIO(out.getvalue()))
     assert not first.startswith(("=", "+", "-", "@", "\t", "\r"))
     assert (number, nothing) == ("-1.5", "")
@@ -81,4 +81,4 @@ def test_latex_has_no_command_of_a_text(text):
 
 @pytest.mark.parametrize("text", [HOSTILE, "a\nb\rc"])
 def test_a_line_stays_one(text):
-    assert len(gate.line(text).splitlines()) == 1
+    assert len(escaping.line(text).splitlines()) == 1

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wulf.base.rounds import disjoint
+from wulf.base.disjoint_rounds import disjoint
 
 NODES = [f"n{number}" for number in range(9)]
 

@@ -12,7 +12,7 @@ from wulf.base.records import NodeRecord
 from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.cluster.launcher import families
 from wulf.node.cluster.launcher.srun import Srun
-from wulf.node.fleet import site as cluster_site
+from wulf.node.fleet import preparation as cluster_site
 from wulf.node.probe import build
 from wulf.tools.hpl import program as hpl
 from wulf.tools.hpl.launching import ASK_S, HplSite
