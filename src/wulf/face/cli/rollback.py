@@ -71,18 +71,13 @@ def command(
 
     Exit code 3 when --abandon finds something and --leave-as-is is not given.
     """
-    from wulf.node.fleet import abandonment, change
     from wulf.node.fleet.clusters import cluster as resolve
 
     _check(change_name, to, abandon=abandon, leave_as_is=leave_as_is)
     config = resolve(cluster)
     chosen = config.select(nodes)
     if abandon:
-        with change.open_guards(config) as (_, guards):
-            found = abandonment.look(guards, chosen, change_name)
-            if leave_as_is:
-                found = abandonment.release(guards, found)
-        _end_abandon(found, leave_as_is=leave_as_is, json=json)
+        _abandon(config, chosen, change_name, leave_as_is=leave_as_is, json=json)
     else:
         ask = sys.stdin.isatty() and not (yes or json)
         _roll_back(config, chosen, to, deadline(confirm_within), allow_missing, ask=ask, json=json)
@@ -156,8 +151,16 @@ def _check(change_name: str | None, to: str, *, abandon: bool, leave_as_is: bool
         raise UsageError("--abandon puts nothing back: it takes no --to")
 
 
-def _end_abandon(found: list[Release], *, leave_as_is: bool, json: bool) -> None:
-    """Print what is left where, and end with the exit code for it."""
+def _abandon(
+    config: ClusterConfig, chosen: Sequence[str], change_name: str | None, *, leave_as_is: bool, json: bool
+) -> None:
+    """Print what stuck changes have left where, give them up if that is wanted, and end with the exit code for it."""
+    from wulf.node.fleet import abandonment, change
+
+    with change.open_guards(config) as (_, guards):
+        found = abandonment.look(guards, chosen, change_name)
+        if leave_as_is:
+            found = abandonment.release(guards, found)
     if json:
         print_json(found)
     else:

@@ -89,11 +89,7 @@ def command(
             return
         with changing(json=json) as say:
             outcome = there.set(plan, deadline_s=deadline_s, watch=say)
-    show(outcome, json=json)
-    if not outcome.kept:
-        raise typer.Exit(EXIT_ERROR)
-    if not json:
-        show_next(outcome)
+    end(outcome, json=json)
 
 
 def show_commands(explained: Mapping[tuple[str, ...], list[str]], missing: Mapping[str, str]) -> None:
@@ -142,6 +138,15 @@ def deadline(text: str) -> int:
     if not 5 <= seconds <= 3600:
         raise UsageError(f"--confirm-within {text}: from 5s to 1h")
     return round(seconds)
+
+
+def end(outcome: ChangeOutcome, *, json: bool) -> None:
+    """Print what became of a change and what may be done next, and end with the exit code for it."""
+    show(outcome, json=json)
+    if not outcome.kept:
+        raise typer.Exit(EXIT_ERROR)
+    if not json:
+        show_next(outcome)
 
 
 def show(outcome: ChangeOutcome, *, json: bool, failed: str = "not kept") -> None:

@@ -62,18 +62,7 @@ def intend(transport: Transport, guards: Guards, config: ClusterConfig, hops: in
     TransportError
         A node does not answer.
     """
-    if isinstance(hops, int) and hops < 1:
-        raise UsageError(
-            f"--routes {hops}: how many links a way may have, 1 or more ('wulf rollback' undoes routes)"
-        )
-    if config.transport == "local":
-        raise UsageError('routes are between machines: this cluster is one (transport = "local")')
     planned = _planned(config, hops)
-    if config.change.become is not None:
-        raise change.RefusedError(
-            "nothing was changed: routes are not set through sudo; set them as root "
-            '([change] user = "root", without become)'
-        )
     nodes = list(config.nodes)
     _require_level(transport, config, nodes)
     now, unknown = routes.look(transport, nodes)
@@ -103,6 +92,18 @@ def intend(transport: Transport, guards: Guards, config: ClusterConfig, hops: in
 
 
 def _planned(config: ClusterConfig, hops: int | Shape) -> list[planning.Route]:
+    """Return the routes, by what the cluster file says alone."""
+    if isinstance(hops, int) and hops < 1:
+        raise UsageError(
+            f"--routes {hops}: how many links a way may have, 1 or more ('wulf rollback' undoes routes)"
+        )
+    if config.transport == "local":
+        raise UsageError('routes are between machines: this cluster is one (transport = "local")')
+    if config.change.become is not None:
+        raise change.RefusedError(
+            "nothing was changed: routes are not set through sudo; set them as root "
+            '([change] user = "root", without become)'
+        )
     links = direct_links.pairs(config)
     if isinstance(hops, int):
         return planning.plan(links, hops)

@@ -166,19 +166,8 @@ def plan(
     UsageError
         `count` is out of range, an override names no node, or a cable leads to none.
     """
-    if not 1 <= count <= MAX_NODES:
-        raise UsageError(f"--nodes {count}: a virtual cluster has 1 to {MAX_NODES} nodes")
     names = [f"node{number:02d}" for number in range(1, count + 1)]
-    unknown = sorted(set(overrides or {}) - set(names))
-    if unknown:
-        raise UsageError(
-            f"--link {unknown[0]}: there is no such node; the nodes are {names[0]} to {names[-1]}"
-        )
-    beyond = max((max(ends) for ends in cables), default=0)
-    if beyond >= count:
-        raise UsageError(f"the cables are those of {beyond + 1} nodes: say --nodes {beyond + 1} or more")
-    if fabric is not None and count < fabric.leaves:
-        raise UsageError(f"--fabric: {fabric.leaves} leaves take {fabric.leaves} nodes or more")
+    _check(names, overrides or {}, cables, fabric)
     leaves = [index * fabric.leaves // count + 1 if fabric else 0 for index in range(count)]
     return Topology(
         cables=_cables(names, cables),
@@ -194,6 +183,27 @@ def plan(
         ],
         fabric=fabric,
     )
+
+
+def _check(
+    names: Sequence[str],
+    overrides: Mapping[str, Link],
+    cables: Sequence[tuple[int, int]],
+    fabric: Fabric | None,
+) -> None:
+    count = len(names)
+    if not 1 <= count <= MAX_NODES:
+        raise UsageError(f"--nodes {count}: a virtual cluster has 1 to {MAX_NODES} nodes")
+    unknown = sorted(set(overrides) - set(names))
+    if unknown:
+        raise UsageError(
+            f"--link {unknown[0]}: there is no such node; the nodes are {names[0]} to {names[-1]}"
+        )
+    beyond = max((max(ends) for ends in cables), default=0)
+    if beyond >= count:
+        raise UsageError(f"the cables are those of {beyond + 1} nodes: say --nodes {beyond + 1} or more")
+    if fabric is not None and count < fabric.leaves:
+        raise UsageError(f"--fabric: {fabric.leaves} leaves take {fabric.leaves} nodes or more")
 
 
 def parse_fabric(text: str) -> Fabric:

@@ -44,7 +44,9 @@ class CharacteriseRequest:
     launches: Annotated[int, Option("Pairs of launches for each program and setting.")] = 12
     budget_s: Annotated[
         float,
-        Option("Time for each program and setting, in which the last pair of launches is to end.", unit=SECONDS),
+        Option(
+            "Time for each program and setting, in which the last pair of launches is to end.", unit=SECONDS
+        ),
     ] = 600.0
     margin: MarginField = 0.02
     seed: SeedField = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from wulf.base.errors import AnalysisError
 from wulf.base.records import SCHEMA_VERSION, Estimate
@@ -43,7 +44,6 @@ def conclude(
     rates = [launch.gflops for launch in right if launch.gflops is not None]
     gflops = _median(rates, "GFLOPS")
     found = model(launches, chosen.setting) if chosen else None
-    where = top500.last_list(gflops.value) if gflops else None
     return HplResult(
         schema_version=SCHEMA_VERSION,
         run_id=manifest.id,
@@ -54,13 +54,7 @@ def conclude(
         time=_median([launch.time_s for launch in right if launch.time_s is not None], "s"),
         residual=max((launch.residual for launch in right if launch.residual is not None), default=None),
         of_peak=_scaled(gflops, 1 / plan.peak.gflops, "ratio") if plan.peak else None,
-        price_per_gflops=_inverse(gflops, plan.price, "per GFLOPS") if plan.price else None,
-        mflops_per_watt=_scaled(gflops, 1000 / plan.watts, "MFLOPS/W") if plan.watts else None,
-        prices_per_gflops={
-            name: price
-            for name, value in plan.prices.items()
-            if (price := _inverse(gflops, value, "per GFLOPS")) is not None
-        },
+        **_costs(plan, gflops),
         **_powers(right),
         figures=figures,
         model=found,
@@ -74,10 +68,7 @@ def conclude(
         blas=list(blas),
         library=library(plan, launches),
         settings=_count(plan.values) if plan.values else len(plan.asked),
-        standings=top500.standings(gflops.value) if gflops else [],
-        last_list=where.name if where else None,
-        last_entry_gflops=where.entry_gflops if where else None,
-        unknown_lists=where.unknown if where else [],
+        **_in_lists(gflops),
         notes=_notes(manifest, confirming, gflops),
     )
 
@@ -99,9 +90,30 @@ def _figures(plan: HplPlan, confirming: Sequence[HplLaunch]) -> list[HplFigure]:
     return sorted(found, key=lambda one: -(one.gflops.value if one.gflops else 0.0))
 
 
-def _powers(right: Sequence[HplLaunch]) -> dict[str, Estimate | None]:
+def _costs(plan: HplPlan, gflops: Estimate | None) -> dict[str, Any]:
+    """Return the fields of a result that say what it cost by the user's own prices and watts."""
+    prices = {name: _inverse(gflops, price, "per GFLOPS") for name, price in plan.prices.items()}
+    return {
+        "price_per_gflops": _inverse(gflops, plan.price, "per GFLOPS") if plan.price else None,
+        "mflops_per_watt": _scaled(gflops, 1000 / plan.watts, "MFLOPS/W") if plan.watts else None,
+        "prices_per_gflops": {name: price for name, price in prices.items() if price is not None},
+    }
+
+
+def _in_lists(gflops: Estimate | None) -> dict[str, Any]:
+    """Return the fields of a result that say how it would have stood in lists of the Top500."""
+    where = top500.last_list(gflops.value) if gflops else None
+    return {
+        "standings": top500.standings(gflops.value) if gflops else [],
+        "last_list": where.name if where else None,
+        "last_entry_gflops": where.entry_gflops if where else None,
+        "unknown_lists": where.unknown if where else [],
+    }
+
+
+def _powers(right: Sequence[HplLaunch]) -> dict[str, Any]:
     """Return what nodes took by their own measure, and what a watt brought, over the launches that say it."""
-    found: dict[str, Estimate | None] = {}
+    found: dict[str, Any] = {}
     for what in ("node", "cpu"):
         known = [
             (one.gflops, watts)

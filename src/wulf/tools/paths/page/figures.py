@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
 
 from wulf.base.text import printable
-from wulf.page.parts import Figure, Variant
+from wulf.page.parts import Columns, Figure, Variant
 from wulf.page.words import count
 from wulf.tools.paths.page import charts
 from wulf.tools.paths.record import Paths
@@ -23,16 +24,14 @@ def fabric(found: Paths) -> Figure | None:
     if not names or max(Counter(tiers.values()).values()) > MOST_IN_A_ROW:
         return None
     flows, links = _passed(found)
-    places = _places(tiers, links)
-    bad = {tuple(way.hops) for culprit in found.culprits for way in culprit.ways}
-    bad_links = {frozenset(way) for way in bad if len(way) > 1}
-    bad_ones = {way[0] for way in bad if len(way) == 1}
-    shown = [(link, passed) for link, passed in links.items() if all(end in places for end in link)]
-    ends = [tuple(sorted(link, key=lambda end: tiers[end])) for link, _ in shown]
-
-    def call(place: str) -> str:
-        return printable(names.get(place, place), 40)
-
+    drawn = _Drawn(
+        names,
+        tiers,
+        _places(tiers, links),
+        {frozenset(way.hops) for one in found.culprits for way in one.ways},
+    )
+    shown = {link: passed for link, passed in links.items() if all(end in drawn.places for end in link)}
+    bad = sorted(drawn.call(place) for place in names if drawn.is_bad(frozenset((place,))))
     return Figure(
         id="fabric",
         chart=charts.FABRIC,
@@ -42,29 +41,9 @@ def fabric(found: Paths) -> Figure | None:
         variants=(
             Variant(
                 label="",
-                datasets={
-                    "main": {
-                        "name": [call(place) for place in places],
-                        "kind": ["node" if not tiers[place] else "switch" for place in places],
-                        "state": ["bad" if place in bad_ones else "as usual" for place in places],
-                        "flows": [flows[place] for place in places],
-                        "x": [places[place] for place in places],
-                        "y": [tiers[place] for place in places],
-                    },
-                    "links": {
-                        "name": [" – ".join(map(call, link)) for link in ends],
-                        "flows": [passed for _, passed in shown],
-                        "state": [
-                            "bad" if link in bad_links or link & bad_ones else "as usual" for link, _ in shown
-                        ],
-                        "x": [places[link[0]] for link in ends],
-                        "y": [tiers[link[0]] for link in ends],
-                        "x2": [places[link[-1]] for link in ends],
-                        "y2": [tiers[link[-1]] for link in ends],
-                    },
-                },
+                datasets={"main": drawn.switches(flows), "links": drawn.links(shown)},
                 summary=f"{count(len(found.nodes), 'node')}, {count(len(names), 'switch', 'switches')} that answered, "
-                f"{count(len(shown), 'link')} that flows passed; bad: {_listed(map(call, bad_ones)) or 'no switch'}.",
+                f"{count(len(shown), 'link')} that flows passed; bad: {', '.join(bad) or 'no switch'}.",
                 caption="Switches that do not answer are left out. A link is red if it or a switch at its end is bad.",
             ),
         ),
@@ -72,8 +51,52 @@ def fabric(found: Paths) -> Figure | None:
     )
 
 
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names))
+@dataclass(frozen=True)
+class _Drawn:
+    """What is drawn of a fabric, and where."""
+
+    #: Address of a switch → its name.
+    names: Mapping[str, str]
+    #: Node or switch → its row from below, nodes in row 0.
+    tiers: Mapping[str, int]
+    #: Node or switch → where it stands in its row, from 0 to 1.
+    places: Mapping[str, float]
+    #: Switches, and pairs of them, that make flows worse.
+    culprits: Set[frozenset[str]]
+
+    def call(self, place: str) -> str:
+        return printable(self.names.get(place, place), 40)
+
+    def is_bad(self, part: frozenset[str]) -> bool:
+        """Say whether a switch or a link is bad: a link also where a switch at its end is."""
+        return part in self.culprits or any(frozenset((end,)) in self.culprits for end in part)
+
+    def switches(self, flows: Mapping[str, int]) -> Columns:
+        """Return nodes and switches with the number of flows that pass them."""
+        return {
+            "name": [self.call(place) for place in self.places],
+            "kind": ["switch" if self.tiers[place] else "node" for place in self.places],
+            "state": [self._state(frozenset((place,))) for place in self.places],
+            "flows": [flows[place] for place in self.places],
+            "x": list(self.places.values()),
+            "y": [self.tiers[place] for place in self.places],
+        }
+
+    def links(self, flows: Mapping[frozenset[str], int]) -> Columns:
+        """Return links with the number of flows that pass them, from the lower end to the upper one."""
+        ends = [sorted(link, key=self.tiers.__getitem__) for link in flows]
+        return {
+            "name": [" – ".join(map(self.call, link)) for link in ends],
+            "flows": list(flows.values()),
+            "state": [self._state(link) for link in flows],
+            "x": [self.places[link[0]] for link in ends],
+            "y": [self.tiers[link[0]] for link in ends],
+            "x2": [self.places[link[-1]] for link in ends],
+            "y2": [self.tiers[link[-1]] for link in ends],
+        }
+
+    def _state(self, part: frozenset[str]) -> str:
+        return "bad" if self.is_bad(part) else "as usual"
 
 
 def _passed(found: Paths) -> tuple[Counter[str], dict[frozenset[str], int]]:
