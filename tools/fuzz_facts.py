@@ -13,9 +13,9 @@ from pathlib import Path
 
 import atheris
 
-with atheris.instrument_imports(include=["wulf.node.facts", "wulf.node.checks"]):
+with atheris.instrument_imports(include=["wulf.node.facts", "wulf.base.checks"]):
     from wulf.base import catalogue
-    from wulf.node.checks.evaluate import evaluate
+    from wulf.base.checks.evaluate import evaluate
     from wulf.node.facts.parse import parse
 
 GOLDEN = Path(__file__).resolve().parents[1] / "tests" / "golden"

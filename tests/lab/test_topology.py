@@ -7,9 +7,9 @@ import pytest
 import wulf as library
 from tests.cli.command import wulf
 from tests.lab.test_nodes import on
+from wulf.base.topology import shapes
 from wulf.node import lab
 from wulf.node.lab import topology
-from wulf.node.topology import shapes
 
 pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.thorough]
 

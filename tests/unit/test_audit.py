@@ -10,10 +10,10 @@ import pytest
 
 from wulf.base import catalogue
 from wulf.base.catalogue import Check, Consistency
+from wulf.base.checks.evaluate import evaluate
 from wulf.base.profile import PROFILES
 from wulf.base.records import Audit, NodeRecord
 from wulf.base.units import format_fact
-from wulf.node.checks.evaluate import evaluate
 from wulf.page import formats
 from wulf.page.page import html
 from wulf.page.sections import findings as shown

@@ -13,10 +13,10 @@ import msgspec
 import pytest
 
 from wulf.base import access, catalogue, user_files
+from wulf.base.checks.evaluate import Rule, compile_checks, compile_when, evaluate
 from wulf.base.errors import ConfigError, UsageError
 from wulf.base.predicate import Gap
 from wulf.base.records import NodeRecord
-from wulf.node.checks.evaluate import Rule, compile_checks, compile_when, evaluate
 from wulf.node.facts.parse import parse
 
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from wulf.base.output_values import Unknown, Unsupported
 from wulf.node.facts.readers import ethtool
-from wulf.node.facts.values import Unknown, Unsupported
 
 #: As ioctl(2) has it (before 5.8, or an old kernel): what the driver does not have is 0.
 COALESCE_OLD = """\

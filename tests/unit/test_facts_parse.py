@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from wulf.base import catalogue
 from wulf.base.contracts import NodeResult
 from wulf.base.errors import UsageError
+from wulf.base.output_values import Absent, Unknown, Unsupported, cpu_list, number, whole
 from wulf.base.records import NodeRecord
 from wulf.node.cluster.inventory import local
 from wulf.node.cluster.transport import open_transport
 from wulf.node.facts.capture import capture
 from wulf.node.facts.parse import interfaces, parse, record
 from wulf.node.facts.tree import Tree
-from wulf.node.facts.values import Absent, Unknown, Unsupported, cpu_list, number, whole
 
 KNOBS = list(catalogue.knobs().values())
 #: Captured from a node of the virtual cluster: Debian 12, veth.

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from wulf.base import catalogue
+from wulf.base.checks.evaluate import compile_checks, evaluate
 from wulf.base.records import Audit, NodeRecord
 from wulf.base.text import in_command
 from wulf.node.change import steps
@@ -20,7 +21,6 @@ from wulf.node.change.export.ansible import ansible
 from wulf.node.change.export.shell import shell
 from wulf.node.change.export.tuned import tuned
 from wulf.node.change.persist import persist
-from wulf.node.checks.evaluate import compile_checks, evaluate
 from wulf.node.facts import peers
 
 #: Should a test fail, a shell runs these: none does harm.

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wulf.base.errors import AnalysisError, UsageError
-from wulf.node.topology import embed, routes, shapes
-from wulf.node.topology.shapes import Shape
+from wulf.base.topology import embed, routes, shapes
+from wulf.base.topology.shapes import Shape
 
 # --- shapes --------------------------------------------------------------------------------------------------
 

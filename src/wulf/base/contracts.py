@@ -11,6 +11,9 @@ import msgspec
 
 from wulf.base.interfaces import Interface, by_interface, common
 
+#: Takes what long work says of its progress, a line at a time.
+Say = Callable[[str], None]
+
 
 class NodeResult(msgspec.Struct, frozen=True, kw_only=True):
     """What one node answered. ``ok`` only when the command ran there and exited with 0."""

@@ -6,9 +6,9 @@ import statistics
 from typing import NamedTuple
 
 from wulf.base.errors import AnalysisError, UsageError
+from wulf.base.output_values import Unknown, cpu_list
 from wulf.base.records import NodeRecord
 from wulf.base.store import Run
-from wulf.node.facts.values import Unknown, cpu_list
 from wulf.stats.estimate import sample_quantiles
 from wulf.tools.hpcc.result import result
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import msgspec
 
+from wulf.base.contracts import Say
 from wulf.base.errors import ProbeError, UsageError
 from wulf.base.records import Checked, Estimate, Predicted, Prediction
 from wulf.base.trace.reader import read
 from wulf.node.probe import command
 from wulf.node.replay import program_traces
 from wulf.node.replay.predicting import PredictRequest
-from wulf.node.replay.replaying import Say
 from wulf.stats.core import intervals
 from wulf.tools.application import work
 from wulf.tools.trace import work as tracing

@@ -10,6 +10,7 @@ from typing import Protocol
 
 import msgspec
 
+from wulf.base.contracts import Say
 from wulf.base.errors import ProbeError, StoreError, TransportError
 from wulf.base.records import Audit, Mending, NodeRecord
 from wulf.base.store import Run, write_atomically
@@ -20,7 +21,6 @@ from wulf.node.measuring import session as measuring
 from wulf.node.measuring.analysis import analyze, compare
 from wulf.node.probe import ladder
 from wulf.node.trials.experiment import objective
-from wulf.node.trials.prepare import Say
 from wulf.page.page import html
 from wulf.tools.compare import page as compare_report
 from wulf.tools.measure import page as run_report

@@ -62,7 +62,7 @@ def require_valid() -> None:
         A file is wrong; names it, and what.
     """
     from wulf.base import catalogue, networks
-    from wulf.node.checks.evaluate import compile_checks
+    from wulf.base.checks.evaluate import compile_checks
     from wulf.node.cluster.launcher.described import descriptions
     from wulf.node.probe import suites
 

@@ -114,11 +114,11 @@ class Raising:
 @app.command()
 @flat
 def up(asked: Raising) -> None:
+    from wulf.base.topology import shapes
     from wulf.node import lab
     from wulf.node.lab import topology
     from wulf.node.lab.vm import image, machine
     from wulf.node.probe import build
-    from wulf.node.topology import shapes
     from wulf.page.escaping import CleanConsole
 
     missing = [*lab.supported(slurm=asked.slurm), *(image.lacking(asked.nic) if asked.vm else [])]

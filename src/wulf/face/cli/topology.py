@@ -20,8 +20,8 @@ from wulf.node.fleet.fields import AnyCluster, ClusterField
 
 if TYPE_CHECKING:
     from wulf.base.records import Embedding, LinkTopology
+    from wulf.base.topology.shapes import Shape
     from wulf.node.cluster.inventory import ClusterConfig
-    from wulf.node.topology.shapes import Shape
 
 _STATES = {"found": "", "none": "no", "not found": "maybe"}
 
@@ -88,9 +88,9 @@ class Topology:
 
 @flat
 def command(asked: Topology, confirm_within: ConfirmOption = "60s", json: JsonOption = False) -> None:
+    from wulf.base.topology import shapes
     from wulf.node.fleet import direct_links
     from wulf.node.fleet.clusters import config_of
-    from wulf.node.topology import shapes
 
     if asked.infer:
         _infer(asked.cluster, json=json)
@@ -167,7 +167,7 @@ def _show_placement(found: Embedding, *, json: bool) -> None:
 
 def _ways(text: str) -> int | Shape:
     """Return how many links a way may have, or the shape whose dimensions are gone through."""
-    from wulf.node.topology import shapes
+    from wulf.base.topology import shapes
 
     return int(text) if re.fullmatch(r"-?[0-9]{1,6}", text) else shapes.parse(text)
 

@@ -26,9 +26,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from wulf.base.contracts import NodeResult
+from wulf.base.output_values import Unknown, cpu_list, number, whole
 from wulf.base.records import Launch, NodeContext, Scheduled
 from wulf.node.facts.tree import Tree
-from wulf.node.facts.values import Unknown, cpu_list, number, whole
 
 #: Units of /proc/stat: USER_HZ, 100 per second on every Linux that this runs on.
 _TICKS_PER_S = 100.0

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Callable
 from typing import TypeVar, cast
 
+from wulf.base.output_values import Absent, Unknown, Unsupported, number, shown
 from wulf.base.records import FactValue
 from wulf.node.facts.tree import Tree
-from wulf.node.facts.values import Absent, Unknown, Unsupported, number, shown
 
 #: Longest value kept [characters]; only a long list of addresses or rules comes near.
 LIMIT = 4000

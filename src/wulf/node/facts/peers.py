@@ -19,9 +19,9 @@ import msgspec
 
 from wulf.base.contracts import NodeResult, Transport
 from wulf.base.interfaces import Interface, by_interface
+from wulf.base.output_values import Unknown, number, shown, whole
 from wulf.base.records import FactValue, NodeRecord
 from wulf.node.facts.tree import Tree
-from wulf.node.facts.values import Unknown, number, shown, whole
 
 #: So many names are looked up on every node.
 _NAMES = 64

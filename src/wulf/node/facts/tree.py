@@ -12,7 +12,7 @@ import functools
 import re
 from collections.abc import Iterator
 
-from wulf.node.facts.values import LIMIT, Absent, Unknown, Unsupported, shown
+from wulf.base.output_values import LIMIT, Absent, Unknown, Unsupported, shown
 
 _NOT_SUPPORTED = re.compile(r"not supported|Invalid argument|Inappropriate ioctl", re.IGNORECASE)
 _NOT_ALLOWED = re.compile(

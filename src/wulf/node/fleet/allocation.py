@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 
-from wulf.base.contracts import Launcher, Transport
+from wulf.base.contracts import Launcher, Say, Transport
 from wulf.base.errors import SchedulerError, UsageError
 from wulf.base.nodeset import fold
 from wulf.node.cluster import inventory, slurm
@@ -20,8 +20,6 @@ RESERVE_S = 60.0
 _ASK_S = 20.0
 #: Share of a budget that stays for the work itself, however long it takes to prepare it.
 LEAST_LEFT = 0.5
-
-Say = Callable[[str], None]
 
 
 def current() -> str | None:

@@ -9,10 +9,10 @@ import msgspec
 
 from wulf.base.errors import UsageError
 from wulf.base.records import Embedding, LinkTopology, Pair
+from wulf.base.topology import shapes
+from wulf.base.topology.embed import place
+from wulf.base.topology.shapes import Shape
 from wulf.node.cluster.inventory import ClusterConfig
-from wulf.node.topology import shapes
-from wulf.node.topology.embed import place
-from wulf.node.topology.shapes import Shape
 
 #: Shapes of one kind are looked for in all as long as so many of the longest searches take.
 SEARCHES = 5

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
-from wulf.base.contracts import Launcher, MpiJob, NodeResult, Transport
+from wulf.base.contracts import Launcher, MpiJob, NodeResult, Say, Transport
 from wulf.node.cluster.config import ClusterConfig
 from wulf.node.probe.build import Probe
 
@@ -18,7 +18,6 @@ ASK_TIMEOUT_S = 20.0
 #: Directory of the probes below the user's home on the nodes: a path that other users cannot write to.
 PROBE_DIRECTORY = ".cache/wulf/probe"
 
-Say = Callable[[str], None]
 #: Node → why not, in words that name it.
 Reasons = dict[str, str]
 

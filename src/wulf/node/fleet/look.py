@@ -19,13 +19,13 @@ from typing import BinaryIO, Literal, Protocol
 import msgspec
 
 from wulf.base import catalogue
+from wulf.base.checks.evaluate import evaluate
 from wulf.base.contracts import NodeResult
 from wulf.base.errors import ConfigError, InventoryError, TransportError, UsageError
 from wulf.base.interfaces import Interface, interface_of
 from wulf.base.nodeset import fold, reasons_text
 from wulf.base.profile import Profile
 from wulf.base.records import Audit, NodeRecord
-from wulf.node.checks.evaluate import evaluate
 from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.cluster.names import check_node_name, expand
 from wulf.node.cluster.transport import open_transport

@@ -16,9 +16,10 @@ import msgspec
 
 from wulf import __version__
 from wulf.base import catalogue
-from wulf.base.contracts import Launcher, MpiJob, Transport
+from wulf.base.contracts import Launcher, MpiJob, Say, Transport
 from wulf.base.errors import BuildError, ConfigError, TransportError, UnreachableError, UsageError
 from wulf.base.nodeset import reasons_text
+from wulf.base.output_values import cpu_list
 from wulf.base.records import FactValue, LeftOut, NodeContext, NodeRecord, Operation, Place
 from wulf.base.text import nearest, printable
 from wulf.node.cluster.inventory import ClusterConfig
@@ -27,7 +28,6 @@ from wulf.node.cluster.launcher.srun import Srun
 from wulf.node.cluster.transport import open_transport
 from wulf.node.facts.capture import capture, snapshot
 from wulf.node.facts.context import Snapshot, contamination, difference, ranks_of
-from wulf.node.facts.values import cpu_list
 from wulf.node.fleet import allocation, install
 from wulf.node.fleet.missed_changes import require_level
 from wulf.node.probe import build
@@ -37,7 +37,6 @@ from wulf.node.probe.start import Measurer, Site
 
 #: A pair or a larger group of nodes.
 Group = TypeVar("Group", bound=Place)
-Say = Callable[[str], None]
 
 
 class Toolbox(msgspec.Struct, frozen=True, kw_only=True):

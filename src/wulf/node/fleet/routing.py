@@ -15,6 +15,8 @@ from wulf.base.interfaces import interface_of
 from wulf.base.nodeset import fold, reasons_text
 from wulf.base.records import ChangeOutcome, LinkEnd, NodeStatus
 from wulf.base.text import is_interface, printable
+from wulf.base.topology import routes as planning
+from wulf.base.topology.shapes import Shape
 from wulf.node.change import apply, live, routes
 from wulf.node.change.connectivity import Carrying
 from wulf.node.change.guard import Guards
@@ -23,8 +25,6 @@ from wulf.node.change.steps import Step
 from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.facts.capture import capture
 from wulf.node.fleet import change, direct_links, missed_changes
-from wulf.node.topology import routes as planning
-from wulf.node.topology.shapes import Shape
 
 #: No two nodes have the same routes, so they begin one after the other; each waits so much longer for the last [s].
 BEGIN_S = 1

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import secrets
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
-from wulf.base.contracts import Transport
+from wulf.base.contracts import Say, Transport
 from wulf.base.errors import BuildError, StoreError, TransportError
 from wulf.base.records import Operation, Place
 from wulf.base.records.emulated import EmulatedPattern
@@ -37,8 +37,6 @@ _START_S = 60.0
 _LONGEST_S = 86400.0
 _PUT_S = 300.0
 _ASK_S = 20.0
-
-Say = Callable[[str], None]
 
 
 class Emulation(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from wulf.base import store
 from wulf.base.contracts import Transport
 from wulf.base.errors import TransportError, UsageError
 from wulf.base.nodeset import fold, fold_reasons, reasons_text
+from wulf.base.output_values import Unknown, cpu_list
 from wulf.base.records import (
     REFERENCE_US,
     Analysis,
@@ -35,7 +36,6 @@ from wulf.base.records import (
 from wulf.base.store.files import timestamp
 from wulf.base.text import printable
 from wulf.node.cluster import inventory
-from wulf.node.facts.values import Unknown, cpu_list
 from wulf.node.fleet import allocation, preparation
 from wulf.node.fleet.new_run import head, new_seed
 from wulf.node.measuring import emulation, fitting, loop, series

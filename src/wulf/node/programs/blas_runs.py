@@ -9,11 +9,11 @@ from pathlib import PurePosixPath
 from wulf.base.contracts import Transport
 from wulf.base.errors import ProbeError, TransportError
 from wulf.base.nodeset import fold, reasons_text
+from wulf.base.output_values import cpu_list
 from wulf.base.records import NodeRecord
 from wulf.base.records.libraries import BlasLibrary
 from wulf.base.text import last_line, printable
 from wulf.node.cluster.inventory import ClusterConfig
-from wulf.node.facts.values import cpu_list
 from wulf.node.programs import blas_libraries
 
 ASK_TIMEOUT_S = 30.0

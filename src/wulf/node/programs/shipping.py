@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from wulf.base.contracts import Transport
+from wulf.base.contracts import Say, Transport
 from wulf.base.errors import BuildError, TransportError
 from wulf.base.nodeset import reasons_text
 from wulf.node.cluster.inventory import ClusterConfig
@@ -13,8 +13,6 @@ from wulf.node.cluster.transport import open_transport
 from wulf.node.fleet import install
 from wulf.node.probe import build
 from wulf.node.programs import shipped
-
-Say = Callable[[str], None]
 
 
 def source(name: str) -> Path:

@@ -21,12 +21,13 @@ from typing import Protocol
 import msgspec
 
 from wulf import __version__
+from wulf.base.contracts import Say
 from wulf.base.errors import SchedulerError, StoreError, TraceError, UsageError, WulfError
 from wulf.base.store import write_atomically
 from wulf.base.text import last_line
 from wulf.node.cluster import slurm
 from wulf.node.replay import replaying
-from wulf.node.replay.replaying import LANES, Piece, Say, Work
+from wulf.node.replay.replaying import LANES, Piece, Work
 from wulf.stats.prediction import replayed
 from wulf.stats.prediction.replayed import Replayed
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wulf.base import networks
+from wulf.base.contracts import Say
 from wulf.base.errors import UsageError
 from wulf.base.records import (
     SCHEMA_VERSION,
@@ -33,7 +34,7 @@ from wulf.base.trace.summary import command_of, file_calls
 from wulf.node.measuring.analysis import analyze, measuring
 from wulf.node.replay import contending, program_traces, replaying, sharing
 from wulf.node.replay.fields import Engine
-from wulf.node.replay.replaying import Replayer, Say, Work
+from wulf.node.replay.replaying import Replayer, Work
 from wulf.stats import estimate
 from wulf.stats.prediction import (
     calibrate,

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from wulf.base.contracts import Say
 from wulf.base.errors import TraceError, UsageError
 from wulf.base.text import last_line
 from wulf.node.probe import build
@@ -18,7 +19,6 @@ from wulf.stats.prediction import network, replayed
 from wulf.stats.prediction.network import Network
 from wulf.stats.prediction.replayed import Replayed
 
-Say = Callable[[str], None]
 #: No replay takes longer [s].
 LIMIT_S = 3600.0
 #: So many networks are evaluated at a time.

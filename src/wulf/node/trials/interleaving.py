@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 import msgspec
 
 from wulf.base import catalogue
-from wulf.base.contracts import Transport
+from wulf.base.contracts import Say, Transport
 from wulf.base.errors import ProbeError, TransportError, UsageError
 from wulf.base.nodeset import fold, reasons_text
 from wulf.base.records import (
@@ -37,7 +37,6 @@ from wulf.node.probe import command, ladder
 from wulf.node.probe.execute import RunLaunch
 from wulf.node.trials.alternation import in_turn
 from wulf.node.trials.bench import TrialError, TrialRunner, on_nodes, open_runner
-from wulf.node.trials.prepare import Say
 from wulf.stats import estimate
 
 #: What a side may say beside knobs.

@@ -7,13 +7,12 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 from wulf import __version__
-from wulf.base.contracts import Transport
+from wulf.base.contracts import Say, Transport
 from wulf.base.errors import ProbeError
 from wulf.base.records import NodeRecord, Operation
 from wulf.node.change.guard import Guards
 from wulf.node.cluster import inventory
 from wulf.node.fleet import preparation
-from wulf.node.trials import prepare
 from wulf.node.trials.bench import TrialRunner
 
 #: A kept setting that is not confirmed is undone so soon [s].
@@ -35,7 +34,7 @@ def runner_for(
     records: list[NodeRecord],
     tools: preparation.Toolbox | None,
     commands: Sequence[Operation],
-    say: prepare.Say,
+    say: Say,
     *,
     among: Collection[str] | None = None,
 ) -> TuningSite:

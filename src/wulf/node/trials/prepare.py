@@ -10,6 +10,7 @@ import msgspec
 
 from wulf.base import access, catalogue
 from wulf.base.catalogue import Knob
+from wulf.base.contracts import Say
 from wulf.base.errors import ConfigError
 from wulf.base.nodeset import fold, unfold
 from wulf.base.records import (
@@ -29,7 +30,6 @@ from wulf.node.probe import build, command
 from wulf.node.probe.library import parameters
 from wulf.node.trials.experiment import candidates, objective
 
-Say = Callable[[str], None]
 Better = Literal["lower", "higher"]
 #: Beginning of the ids of knobs that belong to an MPI library, or to what starts its jobs → its family.
 _LIBRARIES = {"ompi": "openmpi", "prrte": "openmpi", "mpich": "mpich"}

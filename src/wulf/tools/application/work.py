@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import msgspec
 
-from wulf.base.contracts import Transport
+from wulf.base.contracts import Say, Transport
 from wulf.base.errors import BuildError, ProbeError, TransportError, UsageError
 from wulf.base.nodeset import reasons_text
 from wulf.base.records import SCHEMA_VERSION, Analysis, Operation, Printed, Values
@@ -25,7 +25,6 @@ from wulf.node.fleet.new_run import new_seed
 from wulf.node.measuring.analysis import analyze
 from wulf.node.probe import build, command
 from wulf.node.trials import interleaving
-from wulf.node.trials.prepare import Say
 from wulf.tools.application import profile
 from wulf.tools.application.request import CharacteriseRequest
 

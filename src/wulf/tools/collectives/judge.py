@@ -8,11 +8,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
+from wulf.base.contracts import Say
 from wulf.base.records import Estimate
 from wulf.stats.core.paired import paired_shift
 from wulf.tools.collectives.bench import LaunchError, Unit
 from wulf.tools.collectives.record import HeldOut, HeldOutFailure
-from wulf.tools.collectives.search import FEWEST, MOST, Say, Times, blocks_left_s, estimate_of, widest
+from wulf.tools.collectives.search import FEWEST, MOST, Times, blocks_left_s, estimate_of, widest
 
 #: Launches of a block: without the file, with it, and without it again.
 BASE, FILED, AGAIN = range(3)

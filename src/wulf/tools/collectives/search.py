@@ -6,12 +6,13 @@ import math
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Protocol
 
 import msgspec
 
+from wulf.base.contracts import Say
 from wulf.base.records import Estimate
 from wulf.stats.core.paired import paired_shift, paired_verdict
 from wulf.stats.core.shift import Shift
@@ -36,8 +37,6 @@ UNTRIED = "not tried: there was no time left"
 SEGMENTS = (8 << 10, 32 << 10, 128 << 10)
 #: Messages shorter than this are never sent in parts: a part has a cost of its own [B].
 SEGMENTED_FROM = 8 << 10
-
-Say = Callable[[str], None]
 
 
 class Times(Protocol):

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from wulf.base import store
+from wulf.base.contracts import Say
 from wulf.base.errors import ProbeError, UsageError, WulfError
 from wulf.base.records import SCHEMA_VERSION, Operation
 from wulf.base.text import nearest
@@ -29,7 +30,7 @@ from wulf.tools.collectives.rules.decision import Found, decide, for_all_sizes
 from wulf.tools.collectives.rules.halving import Candidate
 from wulf.tools.collectives.rules.installed import Library
 from wulf.tools.collectives.rules.rules import BUILT_IN, RuleFileError, Rules, chosen, counted_bytes
-from wulf.tools.collectives.search import Result, Say, Search
+from wulf.tools.collectives.search import Result, Search
 
 #: Sizes grow by this factor from the smallest, an even number of doubles [B].
 SMALLEST, GROWTH = 8, 8

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from wulf.base.contracts import Say
 from wulf.base.errors import BuildError, StoreError, TraceError, UsageError
 from wulf.base.pattern.language import Document
 from wulf.base.pattern.operations import Operations
@@ -37,7 +38,6 @@ from wulf.node.measuring.emulation import Emulation
 from wulf.node.measuring.participants import spread
 from wulf.node.probe import budget
 from wulf.node.replay import patterns, predicting
-from wulf.node.replay.replaying import Say
 from wulf.stats.core import intervals
 from wulf.tools.emulate.request import BUDGET_S, EmulateRequest
 

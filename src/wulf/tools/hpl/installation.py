@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from wulf.base.contracts import Launcher, Transport
+from wulf.base.contracts import Launcher, Say, Transport
 from wulf.base.errors import UsageError
 from wulf.base.nodeset import fold, reasons_text
 from wulf.base.records import NodeRecord
@@ -82,7 +82,7 @@ def site(
     plan: HplPlan,
     records: Sequence[NodeRecord],
     run_id: str,
-    say: cluster_site.Say,
+    say: Say,
 ) -> HplSite:
     """Return how launches are made.
 
@@ -118,7 +118,7 @@ def site(
     )
 
 
-def _launcher(config: ClusterConfig, transport: Transport, plan: HplPlan, say: cluster_site.Say) -> Launcher:
+def _launcher(config: ClusterConfig, transport: Transport, plan: HplPlan, say: Say) -> Launcher:
     """Return the way to start jobs: of the library that is asked for, or else the program was built with."""
     library = _library(config, transport, plan)
     return cluster_site.mpi_launcher(config, library, transport, plan.nodes, say)

@@ -14,10 +14,10 @@ import msgspec
 
 from wulf.base.contracts import Transport
 from wulf.base.errors import AnalysisError, UsageError, WulfError
+from wulf.base.output_values import cpu_list
 from wulf.base.records import NodeRecord
 from wulf.node.cluster import inventory
 from wulf.node.cluster.inventory import ClusterConfig
-from wulf.node.facts.values import cpu_list
 from wulf.node.fleet import allocation
 from wulf.node.fleet import preparation as cluster_site
 from wulf.node.fleet.clusters import config_of, distinct

@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 
 from wulf.base import catalogue
-from wulf.base.contracts import Transport
+from wulf.base.contracts import Say, Transport
 from wulf.base.errors import BuildError, ProbeError, TransportError, UsageError
 from wulf.base.nodeset import fold
 from wulf.base.profile import Profile
@@ -43,7 +43,7 @@ from wulf.node.trials.experiment import objective
 from wulf.node.trials.experiment.power import estimate
 from wulf.node.trials.loop import WARM_UP
 from wulf.node.trials.open_bench import CONFIRM_WITHIN_S, runner_for
-from wulf.node.trials.prepare import Say, goal, tools_for
+from wulf.node.trials.prepare import goal, tools_for
 from wulf.stats.core.paired import paired_shift, paired_verdict
 from wulf.tools.mend.request import MendRequest
 

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from wulf.base.contracts import Say
 from wulf.base.errors import SchedulerError, StoreError, UsageError
 from wulf.base.nodeset import fold
 from wulf.base.text import last_line, printable
@@ -28,7 +29,6 @@ PATIENCE_S = 60.0
 LIMIT_S = 86400.0
 _DAY_S = 86400.0
 
-Say = Callable[[str], None]
 #: Within which the nodes keep their settings.
 Held = Callable[[], AbstractContextManager[None]]
 

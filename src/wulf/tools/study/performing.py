@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from wulf.base import catalogue
-from wulf.base.contracts import Transport
+from wulf.base.contracts import Say, Transport
 from wulf.base.errors import ConfigError, TransportError, UsageError, WulfError
 from wulf.base.nodeset import reasons_text
 from wulf.base.records import NodeRecord, Operation, Pair, Part, Place, Values, Workload
@@ -138,7 +138,7 @@ class Stand:
         transport: Transport,
         records: list[NodeRecord],
         bench: TrialRunner,
-        say: preparation.Say,
+        say: Say,
     ) -> None:
         self.asked, self.config, self.transport, self.records, self.bench = (
             asked,
@@ -178,7 +178,7 @@ class Stand:
 class Performer:
     """Makes the runs of a study; use it through `opened`."""
 
-    def __init__(self, asked: Asked, stack: ExitStack, say: preparation.Say) -> None:
+    def __init__(self, asked: Asked, stack: ExitStack, say: Say) -> None:
         self._asked, self._stack, self._say = asked, stack, say
         self._stands: dict[Where, Stand] = {}
         #: The one whose nodes are taken: the same nodes may be behind several.
@@ -407,7 +407,7 @@ def _addresses(records: Sequence[NodeRecord], interface: str) -> dict[str, str]:
 
 
 @contextmanager
-def opened(asked: Asked, say: preparation.Say) -> Iterator[Performer]:
+def opened(asked: Asked, say: Say) -> Iterator[Performer]:
     """Open what makes the runs of a study; whatever happens, the nodes are as they were when the context ends."""
     with ExitStack() as stack:
         performer = Performer(asked, stack, say)

@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 
 from wulf import __version__
-from wulf.base.contracts import NodeResult, Transport
+from wulf.base.contracts import NodeResult, Say, Transport
 from wulf.base.errors import NoStreamError, TraceError, TransportError
 from wulf.base.nodeset import reasons_text
 from wulf.base.records import NodeRecord
@@ -39,7 +39,6 @@ from wulf.node.programs.preload import preloaded
 from wulf.tools.trace import program as traced_program
 from wulf.tools.trace.request import TraceRequest
 
-Say = Callable[[str], None]
 LIBRARY = "libwulf-tracer.so"
 #: Asking for a file of a rank may take so long [s].
 FETCH_S = 600.0

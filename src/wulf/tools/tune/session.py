@@ -10,7 +10,7 @@ from typing import Protocol
 import msgspec
 
 from wulf.base import catalogue
-from wulf.base.contracts import Transport
+from wulf.base.contracts import Say, Transport
 from wulf.base.errors import UsageError
 from wulf.base.records import (
     Candidate,
@@ -67,7 +67,7 @@ def task_of(
     request: TuneRequest | WholeRequest,
     config: inventory.ClusterConfig,
     nodes: Sequence[str],
-    say: prepare.Say,
+    say: Say,
 ) -> TuneTask:
     """Return what a request comes to on the nodes of a cluster that answer.
 
@@ -193,7 +193,7 @@ def go_on(name: str, runs: Path, budget_s: float | None, watcher: Watcher, *, se
 
 
 def explain(
-    task: TuneTask, say: prepare.Say
+    task: TuneTask, say: Say
 ) -> tuple[prepare.Choice, dict[tuple[str, str], Mapping[tuple[str, ...], list[str]]]]:
     """Return what would be tried: the choice, and knob and value → the commands on which nodes; change nothing."""
     tools = prepare.tools_for(task.goal, task.mpi, say)
@@ -208,7 +208,7 @@ def explain(
 
 
 def tools_of(
-    manifest: TuneManifest, origin: str, say: prepare.Say
+    manifest: TuneManifest, origin: str, say: Say
 ) -> tuple[inventory.ClusterConfig, preparation.Toolbox | None]:
     """Return the cluster of a stored run, and the probes that its trials need."""
     config = inventory.parse(manifest.cluster, origin)
@@ -264,7 +264,7 @@ def _note_kept(path: Path, outcome: ChangeOutcome, watcher: Watcher) -> None:
 
 
 def _choose(
-    task: TuneTask, records: Sequence[NodeRecord], tools: preparation.Toolbox | None, say: prepare.Say
+    task: TuneTask, records: Sequence[NodeRecord], tools: preparation.Toolbox | None, say: Say
 ) -> prepare.Choice:
     library = prepare.library_of(tools, task.mpi, task.config, records, say)
     choice = prepare.choose(records, task.goal, task.patterns, library, task.permissions)

@@ -9,11 +9,11 @@ import re
 from collections.abc import Sequence
 
 from wulf.base.catalogue import Knob
+from wulf.base.output_values import Absent, Unknown, is_count, shown
 from wulf.base.records import FactValue
 from wulf.node.facts.node import Facts, NodeCapture
 from wulf.node.facts.readers.services import services
 from wulf.node.facts.readers.settings import sysctl_setters
-from wulf.node.facts.values import Absent, Unknown, is_count, shown
 
 _MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 #: nmcli's number for a device that NetworkManager leaves to others.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from wulf.base.output_values import Unknown, number
 from wulf.node.facts.node import Facts, NodeCapture
 from wulf.node.facts.tree import Tree
-from wulf.node.facts.values import Unknown, number
 
 _PREFIX = "section."
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from wulf.node.facts.values import Unknown, Unsupported, is_count
+from wulf.base.output_values import Unknown, Unsupported, is_count
 
 _MODE = re.compile(r"(\d{2,7})base\S*?(?:/(Half|Full))?")
 #: SPEED_UNKNOWN (-1) as kernels and drivers print it: of 32 bits without sign, of 16 (older ethtool), and 0.

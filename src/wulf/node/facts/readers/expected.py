@@ -12,8 +12,8 @@ headers for each 256 B of payload).
 from __future__ import annotations
 
 from wulf.base import networks
+from wulf.base.output_values import Absent, Unknown
 from wulf.node.facts.node import Facts
-from wulf.node.facts.values import Absent, Unknown
 
 _FRAME_B, _HEADERS_B = 38, 52
 #: One connection that nothing holds back comes within this share of what its link can carry; from the speed on at which

@@ -6,10 +6,10 @@ import re
 
 import msgspec
 
+from wulf.base.output_values import Absent, Unknown
 from wulf.base.records import FactValue
 from wulf.node.facts.node import Facts, NodeCapture
 from wulf.node.facts.tree import Tree
-from wulf.node.facts.values import Absent, Unknown
 
 #: Hooks that a packet from another node, or to one, passes on this node.
 _HOOKS = ("ingress", "prerouting", "input", "output", "postrouting")

@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 
+from wulf.base.output_values import Absent, Unknown, shown, whole
 from wulf.base.records import FactValue
 from wulf.node.facts.node import Facts, NodeCapture
 from wulf.node.facts.readers.machine import now
-from wulf.node.facts.values import Absent, Unknown, shown, whole
 
 _EDAC = "/sys/devices/system/edac/mc/"
 _DAYS_A_YEAR = 365.25

@@ -9,11 +9,11 @@ import re
 from collections.abc import Callable, Sequence
 
 from wulf.base.catalogue import Knob, sysctl_path
+from wulf.base.output_values import Absent, Unknown, shown, whole
 from wulf.base.records import FactValue
 from wulf.node.facts.node import Facts, NodeCapture
 from wulf.node.facts.readers import firewall, mpi, network, nic, services
 from wulf.node.facts.readers.machine import pm_qos_us
-from wulf.node.facts.values import Absent, Unknown, shown, whole
 
 #: The kernel's own value of /dev/cpu_dma_latency, when nobody holds it: 2000 s.
 _UNLIMITED_US = 2_000_000_000

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from wulf.base.output_values import Absent, Unknown, cpu_list, is_count, number, optional, shown, whole
 from wulf.base.records import FactValue
 from wulf.node.facts.node import Facts, NodeCapture
 from wulf.node.facts.tree import Tree
-from wulf.node.facts.values import Absent, Unknown, cpu_list, is_count, number, optional, shown, whole
 
 _CPU = "/sys/devices/system/cpu"
 #: Seconds of one clock tick in /proc: USER_HZ is 100 on every Linux that this runs on.

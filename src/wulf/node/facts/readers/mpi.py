@@ -7,11 +7,11 @@ import ipaddress
 import re
 from collections.abc import Sequence
 
+from wulf.base.output_values import Absent, Unknown, optional, shown
 from wulf.base.records import FactValue
 from wulf.node.facts.node import Facts, NodeCapture
 from wulf.node.facts.readers.machine import field
 from wulf.node.facts.readers.nic import interface_address, interface_addresses
-from wulf.node.facts.values import Absent, Unknown, optional, shown
 
 _CONFIGURATION = "/etc/openmpi/openmpi-mca-params.conf"
 

@@ -13,8 +13,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from wulf.base.output_values import Unknown
 from wulf.node.facts.node import NodeCapture
-from wulf.node.facts.values import Unknown
 
 CONNECTIONS = "/etc/NetworkManager/system-connections/"
 _NETWORK = "/etc/systemd/network/"

@@ -8,10 +8,10 @@ import itertools
 import re
 from collections.abc import Callable
 
+from wulf.base.output_values import Absent, Unknown, is_count, number, shown, whole
 from wulf.base.records import FactValue
 from wulf.node.facts.node import Facts, NodeCapture
 from wulf.node.facts.readers.nic import interface_address, interface_addresses
-from wulf.node.facts.values import Absent, Unknown, is_count, number, shown, whole
 
 #: Interfaces that container engines and virtual machine managers make, each with a network of its own.
 _FOREIGN = re.compile(

@@ -7,11 +7,11 @@ import ipaddress
 import re
 from collections.abc import Callable
 
+from wulf.base.output_values import Absent, Unknown, Unsupported, cpu_list, is_count, number, shown, whole
 from wulf.base.records import FactValue
 from wulf.node.facts.node import Facts, NodeCapture
 from wulf.node.facts.readers import ethtool
 from wulf.node.facts.tree import Tree
-from wulf.node.facts.values import Absent, Unknown, Unsupported, cpu_list, is_count, number, shown, whole
 
 #: Counters of the kernel that only grow when something goes wrong.
 _ERRORS = (

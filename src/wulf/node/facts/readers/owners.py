@@ -11,10 +11,10 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from wulf.base.catalogue import Knob
+from wulf.base.output_values import Unknown, shown
 from wulf.node.facts.node import Facts, NodeCapture
 from wulf.node.facts.readers import services, tuned
 from wulf.node.facts.readers.settings import connections, kept_mtu_file, kept_sysctls
-from wulf.node.facts.values import Unknown, shown
 
 #: Section and name in a TuneD profile (``*`` matches) → knobs that it sets.
 _TUNED = {

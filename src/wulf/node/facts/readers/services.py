@@ -7,9 +7,9 @@ import re
 
 import msgspec
 
+from wulf.base.output_values import Absent, Unknown, shown
 from wulf.base.records import FactValue
 from wulf.node.facts.node import Facts, NodeCapture
-from wulf.node.facts.values import Absent, Unknown, shown
 
 _SERVICE = ".service"
 #: Units that come and go with users, devices and mounts.

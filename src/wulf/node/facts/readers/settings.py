@@ -10,12 +10,12 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from wulf.base.catalogue import Knob, sysctl_path
+from wulf.base.output_values import Absent, Unknown, is_count, shown, whole
 from wulf.base.records import FactValue
 from wulf.node.facts.node import Facts, NodeCapture
 from wulf.node.facts.readers import mtu, tuned
 from wulf.node.facts.readers.machine import booted_at
 from wulf.node.facts.tree import Tree
-from wulf.node.facts.values import Absent, Unknown, is_count, shown, whole
 
 #: Directories of sysctl.d, from the strongest: a file hides those of the same name in the ones behind it.
 _SYSCTL_DIRECTORIES = (

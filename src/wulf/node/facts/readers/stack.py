@@ -14,10 +14,10 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from wulf.base.catalogue import Knob, of_device
+from wulf.base.output_values import Absent, Unknown, Unsupported, shown
 from wulf.base.records import FactValue
 from wulf.node.facts.node import Facts, NodeCapture
 from wulf.node.facts.readers import knobs, nic
-from wulf.node.facts.values import Absent, Unknown, Unsupported, shown
 
 #: Modes in which a hash of each flow's addresses chooses the member that sends it.
 _HASHED = ("balance-xor", "802.3ad", "balance-tlb")

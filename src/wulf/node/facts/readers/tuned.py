@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import msgspec
 
+from wulf.base.output_values import Unknown
 from wulf.node.facts.node import NodeCapture
 from wulf.node.facts.readers.services import service
 from wulf.node.facts.tree import Tree
-from wulf.node.facts.values import Unknown
 
 _ACTIVE = "/etc/tuned/active_profile"
 _DIRECTORIES = ("/etc/tuned/", "/etc/tuned/profiles/", "/usr/lib/tuned/", "/usr/lib/tuned/profiles/")

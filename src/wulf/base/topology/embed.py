@@ -15,7 +15,7 @@ import rustworkx
 
 from wulf.base.errors import AnalysisError
 from wulf.base.records import Embedding, Pair
-from wulf.node.topology.shapes import Shape
+from wulf.base.topology.shapes import Shape
 
 #: Steps of the first search; each further one has twice as many.
 _FIRST_STEPS = 2_000

@@ -20,14 +20,14 @@ from wulf.base.catalogue import (
     shown,
     unsettable,
 )
+from wulf.base.checks.consistency import DEPENDS, UNSETTABLE, consistency_findings
+from wulf.base.checks.members import PART, Members, members
 from wulf.base.errors import ConfigError
 from wulf.base.predicate import DRIVER, Gap, Predicate, State, look_up, state
 from wulf.base.profile import SEVERITIES, Profile, Severity
 from wulf.base.records import PASSING_FACTS, Audit, Finding, Judgement, NodeRecord, Remedy
 from wulf.base.text import in_command, interface_in_command, nearest
 from wulf.base.units import format_fact
-from wulf.node.checks.consistency import DEPENDS, UNSETTABLE, consistency_findings
-from wulf.node.checks.members import PART, Members, members
 
 _FIELD = re.compile(r"\{([A-Za-z0-9_.@-]+)\}")
 #: Facts of which a command may have the name: that, too, comes from the node.

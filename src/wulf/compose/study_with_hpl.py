@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from wulf.base.errors import UsageError
+from wulf.base.output_values import cpu_list
 from wulf.base.store.files import timestamp
 from wulf.base.tool import Progress
-from wulf.node.facts.values import cpu_list
 from wulf.node.trials.bench import TrialError
 from wulf.tools.hpl import installation, launching
 from wulf.tools.hpl import program as hpl

@@ -15,11 +15,11 @@ from typing import NamedTuple
 import msgspec
 
 from wulf.base.catalogue import Consistency, accepts
+from wulf.base.checks.members import of_member
 from wulf.base.predicate import State, state
 from wulf.base.records import OWN_FACTS, PASSING_FACTS, FactValue, Finding, GroupState, NodeRecord
 from wulf.base.text import in_command
 from wulf.base.units import format_fact
-from wulf.node.checks.members import of_member
 
 #: Why wulf does not mend a finding.
 UNSETTABLE = "no setting that wulf can undo decides it"

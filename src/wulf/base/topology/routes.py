@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from wulf.base.records import Pair
-from wulf.node.topology.shapes import Shape
+from wulf.base.topology.shapes import Shape
 
 #: Where a rank is in a shape.
 Position = tuple[int, ...]
