@@ -7,7 +7,7 @@ from tests.unit import make_records as make
 from tests.unit.test_cells import cells, launch
 from wulf.base.records import Clock, Exits, LeftOut, NodeRecord, ProbeInfo
 from wulf.stats import estimate
-from wulf.stats.estimate.advise import tick_multiple
+from wulf.stats.estimate.figure_advice import tick_multiple
 
 replace = msgspec.structs.replace
 

@@ -31,8 +31,8 @@ from wulf.base.records import (
 )
 from wulf.stats.core import intervals, rates
 from wulf.stats.core.quantiles import weighted_quantile
-from wulf.stats.estimate.advise import TICK_RATES_HZ
 from wulf.stats.estimate.cells import as_estimate
+from wulf.stats.estimate.figure_advice import TICK_RATES_HZ
 
 #: Operations of the probe: fixed work on a CPU, sleeps of a length [µs].
 ON_CPU, WAKE = "noise_on", "wake"
