@@ -19,11 +19,11 @@ import msgspec
 import numpy as np
 
 from wulf.base.contracts import MpiJob, Transport
+from wulf.base.native import build
 from wulf.node import lab
 from wulf.node.cluster import inventory
 from wulf.node.cluster.launcher import launcher_for
 from wulf.node.cluster.transport import open_transport
-from wulf.node.probe import build
 from wulf.stats.core import intervals, paired
 
 PAIR = ("node01", "node02")

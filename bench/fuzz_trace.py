@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from bench.common import Figure, finish, require
-from wulf.node.probe import build
+from wulf.base.native import build
 
 CASES, QUICK_CASES = 1_000_000, 20_000
 MOST_BYTES = 65_536

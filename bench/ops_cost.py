@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bench import common, probe_mpi
-from wulf.node.probe import build
+from wulf.base.native import build
 
 OPS = (
     "mpi_pingpong",

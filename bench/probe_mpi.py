@@ -23,7 +23,8 @@ import msgspec
 
 from bench import common
 from wulf.base.errors import ProbeError
-from wulf.node.probe import build, parse
+from wulf.base.native import build
+from wulf.node.probe import parse
 from wulf.stats.core.quantiles import weighted_quantile
 
 SIZES = (1, 65536)

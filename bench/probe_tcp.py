@@ -14,7 +14,8 @@ from collections.abc import Callable
 
 from bench import common
 from bench.probe_mpi import cell_medians
-from wulf.node.probe import build, parse
+from wulf.base.native import build
+from wulf.node.probe import parse
 
 SIZE = 16  # sockperf's header needs 14 bytes
 SECONDS = 1

@@ -18,8 +18,8 @@ from bench.accuracy import Bench, how_many, judging, option, rounds_of
 from bench.accuracy.launching import Starter
 from bench.accuracy.networks import BASE, Networks
 from bench.common import Figure, finish, pair
+from wulf.base.native import build
 from wulf.node import lab
-from wulf.node.probe import build
 
 ROUNDS, QUICK_ROUNDS = 8, 3
 SOURCE = Path(__file__).parents[1] / "tests" / "native" / "traced.c"

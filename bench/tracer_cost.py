@@ -22,7 +22,7 @@ from pathlib import Path
 import msgspec
 
 from bench.common import Figure, finish
-from wulf.node.probe import build
+from wulf.base.native import build
 from wulf.stats.core import intervals
 
 SOURCE = Path(__file__).parent / "native" / "calls.c"

@@ -32,8 +32,8 @@ from bench.accuracy import calibrating, judging
 from bench.accuracy.launching import Launch, Starter
 from bench.accuracy.networks import BASE, NAMES, Networks
 from bench.common import finish, pair
+from wulf.base.native import build
 from wulf.node import lab
-from wulf.node.probe import build
 
 ROUNDS = 10
 QUICK_ROUNDS = 3

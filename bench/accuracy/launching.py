@@ -13,10 +13,10 @@ import msgspec
 from bench.accuracy.networks import waited_us
 from bench.common import PAIR, Pair
 from wulf.base.contracts import MpiJob
+from wulf.base.native import build
 from wulf.base.trace.reader import read
 from wulf.base.trace.writer import pack
 from wulf.node.cluster.launcher import launcher_for
-from wulf.node.probe import build
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,10 +9,10 @@ import time
 from pathlib import Path
 
 from bench.common import PAIR, Pair
+from wulf.base.native import build
 from wulf.node.lab.cluster import Lab
 from wulf.node.lab.system import NETNS_DIRECTORY
 from wulf.node.lab.topology import bridge_of
-from wulf.node.probe import build
 
 BASE = "1gbit"
 #: Frames are held for so long, and for as long as it takes to wake who holds them: how much later they come, ping says.

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from wulf.base import catalogue
 from wulf.base.contracts import NodeResult, RemoteProcess
+from wulf.base.native import build
 from wulf.base.records import PASSING_FACTS
 from wulf.node.facts.capture import capture
 from wulf.node.lab import Lab, system
 from wulf.node.lab.nodes import group
-from wulf.node.probe import build
 
 Facts = Mapping[str, str]
 INTERFACE = "host0"

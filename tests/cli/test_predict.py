@@ -8,9 +8,9 @@ import pytest
 
 from tests.cli.command import wulf
 from tests.unit.predict_fixture import BETWEEN, PER_BYTE, WITHIN, calibrated_run, ping_pong, ring, round_trip
+from wulf.base.native import build
 from wulf.base.trace.layout import Flag, Kind, Unsound
 from wulf.base.trace.writer import StreamWriter, write_container
-from wulf.node.probe import build
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.contract.site import SshSite, ssh_cluster
+from wulf.base.native.build import MpiLibrary, Probe
 from wulf.node.cluster.launcher import launcher_for
 from wulf.node.cluster.transport import open_transport
 from wulf.node.fleet import install
-from wulf.node.probe.build import MpiLibrary, Probe
 
 #: A program that wants a library which is not on a node where LACKS is set.
 PROBE = """#!/bin/sh

@@ -20,9 +20,9 @@ from tests.cli.command import wulf
 from tests.contract.site import make_key
 from tests.unit import spaces
 from wulf.base import catalogue
+from wulf.base.native import build
 from wulf.node.change import configuration_files, steps
 from wulf.node.change.guard import PLACE, program
-from wulf.node.probe import build
 
 pytestmark = [pytest.mark.root]
 

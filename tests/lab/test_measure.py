@@ -10,8 +10,8 @@ import pytest
 
 import wulf as library
 from tests.cli.command import start, wulf
+from wulf.base.native import build
 from wulf.node import lab
-from wulf.node.probe import build
 
 pytestmark = [pytest.mark.lab, pytest.mark.root]
 

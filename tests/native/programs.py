@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from wulf.node.probe import build, cmake
+from wulf.base.native import build, cmake
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

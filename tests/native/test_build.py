@@ -3,7 +3,7 @@
 import pytest
 
 from wulf.base.errors import BuildError
-from wulf.node.probe import build
+from wulf.base.native import build
 
 
 def wrapper(directory, name, showme="", show="", version=""):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from wulf.node.probe import build
+from wulf.base.native import build
 
 #: Says what it was asked for, and takes its time.
 CMAKE = """#!/bin/sh

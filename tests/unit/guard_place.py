@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.unit import spaces
+from wulf.base.native import build
 from wulf.node.change.guard import DONE
-from wulf.node.probe import build
 
 #: What a guard writes into: another one, at work at the same time, must not meet it there.
 OWN = ("/var/lib/wulf", "/run", "/etc/systemd/system")

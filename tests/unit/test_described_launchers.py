@@ -10,9 +10,9 @@ import pytest
 
 from wulf.base.contracts import MpiJob
 from wulf.base.errors import UsageError
+from wulf.base.native.build import identify
 from wulf.node.cluster.launcher import families, launcher_for, names
 from wulf.node.cluster.launcher.hosts import UNITS
-from wulf.node.probe.build import identify
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "mpi"
 JOB = MpiJob(

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.unit.guard_place import Place
+from wulf.base.native.build import source_directory
 from wulf.node.change import configuration_files, steps
 from wulf.node.change.persist import made, marker
 from wulf.node.change.table import made as made_table
-from wulf.node.probe.build import source_directory
 
 NIC, CHANGE, ADDRESS = "c0", "20260101T000000-abcdef", "aa:00:00:00:00:01"
 BEFORE = "/run/systemd/network/70-site.link"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from wulf.base import access, catalogue
+from wulf.base.native.build import source_directory
 from wulf.node.change import table
-from wulf.node.probe.build import source_directory
 
 
 def test_the_table_is_not_old():

@@ -12,12 +12,12 @@ from wulf.base.errors import AnalysisError, BuildError, ImportFormatError, Probe
 from wulf.base.importing import challenge as output
 from wulf.base.importing import formats
 from wulf.base.importing.series import Source
+from wulf.base.native import build
 from wulf.base.records import NodeRecord
 from wulf.node.cluster.inventory import parse
 from wulf.node.cluster.transport import open_transport
 from wulf.node.fleet import preparation
 from wulf.node.measuring.imported import import_run, read_files
-from wulf.node.probe import build
 from wulf.tools.hpcc import program as hpcc
 from wulf.tools.hpcc import work as procedure
 from wulf.tools.hpcc.request import SMALLEST, HpccRequest

@@ -8,9 +8,9 @@ import pytest
 from tests.unit.test_hpl_result import manifest
 from wulf.base.contracts import NodeResult
 from wulf.base.errors import TransportError
+from wulf.base.native.build import MpiLibrary
 from wulf.node.cluster import inventory
 from wulf.node.cluster.transport import open_transport
-from wulf.node.probe.build import MpiLibrary
 from wulf.tools.hpl import installation, launching
 from wulf.tools.hpl.record import HplSetting
 

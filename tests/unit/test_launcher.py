@@ -11,9 +11,9 @@ import pytest
 from wulf.base.contracts import MpiJob
 from wulf.base.errors import BuildError, ConfigError, UsageError
 from wulf.base.interfaces import Interfaces
+from wulf.base.native.build import find_mpi
 from wulf.node.cluster.launcher import launcher_for
 from wulf.node.cluster.launcher.srun import Srun
-from wulf.node.probe.build import find_mpi
 
 JOB = MpiJob(
     program="/tmp/probe",

@@ -15,6 +15,7 @@ from tests.unit.make_records import manifest, node, operation, result
 from tests.unit.tuning_fixture import make
 from wulf.base import store
 from wulf.base.errors import BuildError, ProbeError, StoreError
+from wulf.base.native import cmake
 from wulf.base.records import (
     SCHEMA_VERSION,
     Clock,
@@ -29,7 +30,7 @@ from wulf.base.store.tuning import HEAD as TUNING
 from wulf.base.store.tuning import TuningRun, TuningWriter
 from wulf.base.text import printable
 from wulf.node.measuring.session import MeasureRequest as Measurement
-from wulf.node.probe import cmake, parse
+from wulf.node.probe import parse
 from wulf.tools.measure import work
 from wulf.tools.measure.request import MeasureRequest
 

@@ -9,6 +9,7 @@ import pytest
 
 from wulf.base import catalogue
 from wulf.base.errors import ConfigError
+from wulf.base.native.build import MpiLibrary, Probe
 from wulf.base.records import NodeRecord
 from wulf.node.cluster import inventory
 from wulf.node.cluster.launcher import launcher_for
@@ -16,7 +17,6 @@ from wulf.node.cluster.schema import MpiSection
 from wulf.node.cluster.transport import open_transport
 from wulf.node.fleet import change, preparation
 from wulf.node.probe import library
-from wulf.node.probe.build import MpiLibrary, Probe
 from wulf.node.probe.start import Site
 from wulf.node.trials import prepare
 from wulf.node.trials.bench import job_environment

@@ -12,11 +12,11 @@ import msgspec
 import pytest
 
 from wulf.base import catalogue
+from wulf.base.native import build
 from wulf.node.change import configuration_files, steps
 from wulf.node.change.persist import marker, persist, stored
 from wulf.node.change.shell_functions import access_functions
 from wulf.node.facts.parse import parse
-from wulf.node.probe import build
 
 NODES = Path(__file__).parents[1] / "golden/nodes"
 CHANGE = "20260101T000000-abcdef"

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.unit.namespaces import BEFORE, Nodes
+from wulf.base.native import build
 from wulf.base.records import ChangeOutcome
 from wulf.node.change import apply
 from wulf.node.change.guard import PLACE, Guards
 from wulf.node.change.steps import Step
-from wulf.node.probe import build
 
 pytestmark = pytest.mark.root
 

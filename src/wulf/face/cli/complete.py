@@ -63,7 +63,7 @@ def one_of(words: Iterable[str]) -> Callable[[str], list[str]]:
 
 def operations(incomplete: str) -> list[str]:
     """Offer the operations of the probes that have been built, separated by commas, each once."""
-    from wulf.node.probe import build
+    from wulf.base.native import build
 
     try:
         known = [operation.name for operation in build.built_operations()]

@@ -114,11 +114,11 @@ class Raising:
 @app.command()
 @flat
 def up(asked: Raising) -> None:
+    from wulf.base.native import build
     from wulf.base.topology import shapes
     from wulf.node import lab
     from wulf.node.lab import topology
     from wulf.node.lab.vm import image, machine
-    from wulf.node.probe import build
     from wulf.page.escaping import CleanConsole
 
     missing = [*lab.supported(slurm=asked.slurm), *(image.lacking(asked.nic) if asked.vm else [])]
@@ -254,10 +254,10 @@ def plant(
     ] = None,
 ) -> None:
     """Make mistakes that real administrators make, on some nodes, for 'wulf audit' and 'wulf tune' to find."""
+    from wulf.base.native import build
     from wulf.node.lab.fabric_faults import is_fault
     from wulf.node.lab.planted_faults import MISTAKES
     from wulf.node.lab.port_faults import is_port
-    from wulf.node.probe import build
 
     current = _lab()
     of_switches = [name for name in mistakes or [] if is_fault(name)]

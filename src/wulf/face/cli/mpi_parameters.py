@@ -30,7 +30,8 @@ def command(
     """
     from rich.table import Table
 
-    from wulf.node.probe import build, library
+    from wulf.base.native import build
+    from wulf.node.probe import library
 
     with staging() as say:
         found = build.find_mpi(mpi)

@@ -416,7 +416,7 @@ def _require_time(every: str, budget: str) -> None:
 
 
 def _require_mpi(mpi: str | None) -> None:
-    from wulf.node.probe.build import find_mpi
+    from wulf.base.native.build import find_mpi
 
     try:
         if mpi is not None:

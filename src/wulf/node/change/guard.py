@@ -12,10 +12,10 @@ import msgspec
 
 from wulf.base.contracts import NodeResult, Transport
 from wulf.base.errors import TransportError
+from wulf.base.native import build
 from wulf.base.text import last_line, printable
 from wulf.node.change import sudo
 from wulf.node.change.steps import NOTHING, Step
-from wulf.node.probe import build
 
 NAME = "wulf-guard"
 PLACE = "/var/lib/wulf/guard"

@@ -8,12 +8,12 @@ from collections.abc import Collection, Sequence
 
 from wulf.base.contracts import Launcher, Say, Transport
 from wulf.base.errors import SchedulerError, UsageError
+from wulf.base.native.build import MpiLibrary
 from wulf.base.nodeset import fold
 from wulf.node.cluster import inventory, slurm
 from wulf.node.cluster.config import ClusterConfig
 from wulf.node.cluster.launcher import launcher_for
 from wulf.node.cluster.launcher.srun import PLUGINS, Srun
-from wulf.node.probe.build import MpiLibrary
 
 #: Time that is left of an allocation to end what runs, put the nodes back and write the results [s].
 RESERVE_S = 60.0

@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 
 from wulf.base.contracts import Launcher, MpiJob, NodeResult, Say, Transport
+from wulf.base.native.build import Probe
 from wulf.node.cluster.config import ClusterConfig
-from wulf.node.probe.build import Probe
 
 PUT_TIMEOUT_S = 60.0
 ASK_TIMEOUT_S = 20.0

@@ -18,6 +18,7 @@ from wulf import __version__
 from wulf.base import catalogue
 from wulf.base.contracts import Launcher, MpiJob, Say, Transport
 from wulf.base.errors import BuildError, ConfigError, TransportError, UnreachableError, UsageError
+from wulf.base.native import build
 from wulf.base.nodeset import reasons_text
 from wulf.base.output_values import cpu_list
 from wulf.base.records import FactValue, LeftOut, NodeContext, NodeRecord, Operation, Place
@@ -30,7 +31,6 @@ from wulf.node.facts.capture import capture, snapshot
 from wulf.node.facts.context import Snapshot, contamination, difference, ranks_of
 from wulf.node.fleet import allocation, install
 from wulf.node.fleet.missed_changes import require_level
-from wulf.node.probe import build
 from wulf.node.probe.execute import LaunchContext, Observation, RunLaunch, launcher
 from wulf.node.probe.schedule import LaunchPlan
 from wulf.node.probe.start import Measurer, Site
@@ -76,7 +76,7 @@ def toolbox(ops: Sequence[str] | None, mpi: str | None, say: Say, directory: str
         Names of operations; None for the usual ones, of which those that need MPI are left out (and that is
         said) where there is no MPI library. Nothing is built where none is named.
     mpi
-        Which library, as `wulf.node.probe.build.find_mpi` takes it.
+        Which library, as `wulf.base.native.build.find_mpi` takes it.
     directory
         Where operations on files are to have them; empty where nobody has said that.
 
@@ -276,7 +276,7 @@ def mpi_command(
     Parameters
     ----------
     mpi
-        Which library, as `wulf.node.probe.build.find_mpi` takes it.
+        Which library, as `wulf.base.native.build.find_mpi` takes it.
     command
         The program and its arguments, quoted as for a shell.
 

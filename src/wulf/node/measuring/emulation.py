@@ -13,13 +13,13 @@ import msgspec
 
 from wulf.base.contracts import Say, Transport
 from wulf.base.errors import BuildError, StoreError, TransportError
+from wulf.base.native import build
 from wulf.base.records import Operation, Place
 from wulf.base.records.emulated import EmulatedPattern
 from wulf.base.store import write_atomically
 from wulf.base.store.files import decode_file, has
 from wulf.node.cluster.config import ClusterConfig
 from wulf.node.fleet.preparation import Toolbox
-from wulf.node.probe import build
 from wulf.node.probe.start import Measurer
 
 #: Files of a run: what is performed, and its operations.

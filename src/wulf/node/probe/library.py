@@ -13,9 +13,9 @@ from pathlib import Path
 import msgspec
 
 from wulf.base.errors import BuildError
+from wulf.base.native.build import Probe
 from wulf.base.records import MpiParameter
 from wulf.base.text import last_line
-from wulf.node.probe.build import Probe
 
 #: A library that finds no network waits for one.
 _LIMIT_S = 60.0

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from wulf.base.contracts import Say, Transport
 from wulf.base.errors import BuildError, TransportError
+from wulf.base.native import build
 from wulf.base.nodeset import reasons_text
 from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.cluster.transport import open_transport
 from wulf.node.fleet import install
-from wulf.node.probe import build
 from wulf.node.programs import shipped
 
 
@@ -26,7 +26,7 @@ def built(name: str, mpi: str | None, say: Say) -> build.Probe:
     Parameters
     ----------
     mpi
-        Which library, as `wulf.node.probe.build.find_mpi` takes it; the first one found when None.
+        Which library, as `wulf.base.native.build.find_mpi` takes it; the first one found when None.
 
     Raises
     ------

@@ -13,8 +13,8 @@ import msgspec
 
 from wulf.base.contracts import Say
 from wulf.base.errors import TraceError, UsageError
+from wulf.base.native import build
 from wulf.base.text import last_line
-from wulf.node.probe import build
 from wulf.stats.prediction import network, replayed
 from wulf.stats.prediction.network import Network
 from wulf.stats.prediction.replayed import Replayed

@@ -12,6 +12,7 @@ from wulf.base import access, catalogue
 from wulf.base.catalogue import Knob
 from wulf.base.contracts import Say
 from wulf.base.errors import ConfigError
+from wulf.base.native import build
 from wulf.base.nodeset import fold, unfold
 from wulf.base.records import (
     REFERENCE_US,
@@ -26,7 +27,7 @@ from wulf.base.records import (
 from wulf.node.change import steps
 from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.fleet import change, interfaces, preparation
-from wulf.node.probe import build, command
+from wulf.node.probe import command
 from wulf.node.probe.library import parameters
 from wulf.node.trials.experiment import candidates, objective
 

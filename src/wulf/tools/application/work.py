@@ -10,6 +10,7 @@ import msgspec
 
 from wulf.base.contracts import Say, Transport
 from wulf.base.errors import BuildError, ProbeError, TransportError, UsageError
+from wulf.base.native import build
 from wulf.base.nodeset import reasons_text
 from wulf.base.records import SCHEMA_VERSION, Analysis, Operation, Printed, Values
 from wulf.base.records.profiled import Characters, Gain, MpiProfile
@@ -23,7 +24,7 @@ from wulf.node.cluster.transport import open_transport
 from wulf.node.fleet import change, install
 from wulf.node.fleet.new_run import new_seed
 from wulf.node.measuring.analysis import analyze
-from wulf.node.probe import build, command
+from wulf.node.probe import command
 from wulf.node.trials import interleaving
 from wulf.tools.application import profile
 from wulf.tools.application.request import CharacteriseRequest

@@ -12,9 +12,9 @@ import msgspec
 
 from wulf.base.contracts import MpiJob
 from wulf.base.errors import ProbeError, UsageError, WulfError
+from wulf.base.native import build
 from wulf.base.records import Operation, Place
 from wulf.base.text import last_line, printable
-from wulf.node.probe import build
 from wulf.node.probe.execute import RunLaunch
 from wulf.node.probe.schedule import LaunchPlan
 from wulf.node.probe.start import Site

@@ -10,6 +10,7 @@ import msgspec
 
 from wulf.base.contracts import Say
 from wulf.base.errors import BuildError, ProbeError, TransportError, UsageError
+from wulf.base.native import build
 from wulf.base.records import Pair
 from wulf.base.store import Run, opened
 from wulf.node.cluster import inventory
@@ -18,7 +19,6 @@ from wulf.node.fleet import allocation
 from wulf.node.fleet.clusters import config_of
 from wulf.node.fleet.new_run import place_of
 from wulf.node.measuring import session
-from wulf.node.probe import build
 from wulf.page.words import count
 from wulf.stats.estimate.pairs import FEWEST_PARTNERS
 from wulf.tools.diagnose import one_way, work

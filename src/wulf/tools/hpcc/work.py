@@ -17,6 +17,7 @@ from wulf.base.contracts import Launcher, MpiJob, NodeResult, RemoteProcess, Tra
 from wulf.base.errors import BuildError, ImportFormatError, ProbeError, TransportError, UsageError
 from wulf.base.importing import challenge as output
 from wulf.base.importing.series import Series, Source
+from wulf.base.native import build
 from wulf.base.nodeset import fold, reasons_text
 from wulf.base.records import (
     FactValue,
@@ -39,7 +40,6 @@ from wulf.node.fleet.clusters import config_of, distinct
 from wulf.node.fleet.new_run import head, new_seed, place_of
 from wulf.node.measuring.analysis import analyze
 from wulf.node.measuring.imported import CONFIDENCE, PRECISION, operation_of, sample_of
-from wulf.node.probe import build
 from wulf.node.programs import blas_libraries
 from wulf.node.programs.blas_runs import fewest_cpus, together
 from wulf.stats.core.trend import TESTABLE

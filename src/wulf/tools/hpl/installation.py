@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from wulf.base.contracts import Launcher, Say, Transport
 from wulf.base.errors import UsageError
+from wulf.base.native import build
 from wulf.base.nodeset import fold, reasons_text
 from wulf.base.records import NodeRecord
 from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.cluster.launcher import families
 from wulf.node.cluster.launcher.srun import Srun
 from wulf.node.fleet import preparation as cluster_site
-from wulf.node.probe import build
 from wulf.tools.hpl import program as hpl
 from wulf.tools.hpl.launching import ASK_S, HplSite
 from wulf.tools.hpl.record import HplPlan

@@ -15,6 +15,7 @@ from wulf.base.errors import (
     TransportError,
     UsageError,
 )
+from wulf.base.native import build
 from wulf.base.nodeset import fold, reasons_text
 from wulf.base.records import SCHEMA_VERSION, NodeRecord, Values
 from wulf.base.store import write_atomically
@@ -30,7 +31,6 @@ from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.fleet import change, exclusive_nodes, preparation
 from wulf.node.fleet.clusters import config_of
 from wulf.node.fleet.new_run import head, new_seed, place_of
-from wulf.node.probe import build
 from wulf.node.trials.bench import job_line, on_nodes
 from wulf.node.trials.open_bench import CONFIRM_WITHIN_S
 from wulf.page.page import html

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from wulf.base.contracts import Transport
 from wulf.base.errors import BuildError
-from wulf.node.probe import build
-from wulf.node.probe.build import MpiLibrary
+from wulf.base.native import build
+from wulf.base.native.build import MpiLibrary
 from wulf.node.programs import linked
 from wulf.node.programs.linked import Linked
 

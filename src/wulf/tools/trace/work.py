@@ -21,6 +21,8 @@ import msgspec
 from wulf import __version__
 from wulf.base.contracts import NodeResult, Say, Transport
 from wulf.base.errors import NoStreamError, TraceError, TransportError
+from wulf.base.native import build
+from wulf.base.native.build import MpiLibrary
 from wulf.base.nodeset import reasons_text
 from wulf.base.records import NodeRecord
 from wulf.base.text import printable
@@ -33,8 +35,7 @@ from wulf.node.cluster.config import ClusterConfig
 from wulf.node.fleet import install, preparation
 from wulf.node.fleet.clusters import config_of
 from wulf.node.measuring.participants import spread
-from wulf.node.probe import build, command
-from wulf.node.probe.build import MpiLibrary
+from wulf.node.probe import command
 from wulf.node.programs.preload import preloaded
 from wulf.tools.trace import program as traced_program
 from wulf.tools.trace.request import TraceRequest

@@ -11,6 +11,7 @@ import msgspec
 
 from wulf import __version__
 from wulf.base.errors import SchedulerError, UsageError, WulfError
+from wulf.base.native import build
 from wulf.base.nodeset import fold, reasons_text
 from wulf.base.records.watched import WatchedTime, WatchReport, WatchRun
 from wulf.base.store import Run
@@ -20,7 +21,6 @@ from wulf.node.fleet import exclusive_nodes
 from wulf.node.fleet.look import judge as audited
 from wulf.node.fleet.look import look
 from wulf.node.measuring import session
-from wulf.node.probe import build
 from wulf.tools.watch import idle, judging, observations
 from wulf.tools.watch.environment import Clock, utc
 from wulf.tools.watch.history import rotation

@@ -17,9 +17,9 @@ from pathlib import Path
 import msgspec
 
 from wulf.base.errors import BuildError, UsageError
+from wulf.base.native import cmake
 from wulf.base.records import Operation
 from wulf.base.text import printable
-from wulf.node.probe import cmake
 
 _LOG = logging.getLogger("wulf")
 
