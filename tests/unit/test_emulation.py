@@ -15,7 +15,7 @@ from wulf.base.records.emulated import ProgramTimes
 from wulf.base.trace.layout import Flag, Kind, Mark
 from wulf.base.trace.reader import Entry, Trace, read
 from wulf.base.trace.traffic import traffic
-from wulf.node.measuring.participants import spread
+from wulf.node.fleet.placement import spread
 from wulf.node.probe import parse
 from wulf.node.replay import patterns
 from wulf.tools.emulate import work

@@ -1,4 +1,4 @@
-"""Ranks by the speed of nodes that are not alike: how many each gets, and the files that launchers take."""
+"""Which node gets how many ranks: evenly, or by the speed of nodes; and the files that launchers take."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, get_args
 
 from wulf.base.errors import UsageError
+from wulf.base.records import Place
 
 Form = Literal["openmpi", "mpich", "slurm"]
 FORMS: tuple[Form, ...] = get_args(Form)
@@ -53,6 +54,11 @@ def ranks_of(
 def even(nodes: Sequence[str], ranks: int) -> dict[str, int]:
     """Return as many on each as on the others, or one more."""
     return {node: ranks // len(nodes) + (place < ranks % len(nodes)) for place, node in enumerate(nodes)}
+
+
+def spread(nodes: Sequence[str], ranks: int) -> Place:
+    """Return the node of every rank: as many on each as on the others, or one more, those of a node in a row."""
+    return tuple(nodes[index] for index in sorted(rank % len(nodes) for rank in range(ranks)))
 
 
 def gain(speeds: Mapping[str, float], given: Mapping[str, int], other: Mapping[str, int]) -> float:

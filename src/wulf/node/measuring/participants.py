@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from wulf.base.records import RANKS_OF_A_PAIR, LeftOut, Operation, Pair, Part, Place, Workload
+from wulf.node.fleet.placement import spread
 from wulf.node.probe.suites import Experiment
 
 
@@ -59,11 +60,6 @@ def _some(all_of_them: Sequence[Pair], most: int) -> list[Place]:
     """Return so many at most, as far apart as they can be."""
     count = min(most or len(all_of_them), len(all_of_them))
     return [all_of_them[number * len(all_of_them) // count] for number in range(count)]
-
-
-def spread(nodes: Sequence[str], ranks: int) -> Place:
-    """Return the node of every rank: as many on each as on the others, or one more, those of a node in a row."""
-    return tuple(nodes[index] for index in sorted(rank % len(nodes) for rank in range(ranks)))
 
 
 def absent(workload: Workload, operations: Sequence[Operation], left_out: Sequence[LeftOut]) -> list[LeftOut]:

@@ -32,10 +32,10 @@ from wulf.base.trace.reader import read
 from wulf.base.trace.traffic import traffic
 from wulf.node.fleet.clusters import config_of
 from wulf.node.fleet.new_run import new_seed, place_of
+from wulf.node.fleet.placement import spread
 from wulf.node.measuring import emulation, session
 from wulf.node.measuring.analysis import measuring
 from wulf.node.measuring.emulation import Emulation
-from wulf.node.measuring.participants import spread
 from wulf.node.probe import budget
 from wulf.node.replay import patterns, predicting
 from wulf.stats.core import intervals

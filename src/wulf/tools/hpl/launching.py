@@ -15,7 +15,7 @@ from wulf.base.interfaces import Interface
 from wulf.base.nodeset import reasons_text
 from wulf.base.store.files import timestamp
 from wulf.base.text import last_line, printable
-from wulf.node.measuring.participants import spread
+from wulf.node.fleet.placement import spread
 from wulf.tools.hpl import program as hpl
 from wulf.tools.hpl.record import HplLaunch, HplPhase, HplSetting
 

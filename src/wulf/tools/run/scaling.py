@@ -23,7 +23,7 @@ from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.fleet import allocation, preparation
 from wulf.node.fleet.clusters import config_of
 from wulf.node.fleet.new_run import head, new_seed, place_of
-from wulf.node.measuring.participants import spread
+from wulf.node.fleet.placement import spread
 from wulf.node.probe import command
 from wulf.stats.core import intervals, scaling
 from wulf.stats.core.paired import paired_shift

@@ -21,7 +21,7 @@ from wulf.node.cluster import inventory
 from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.fleet import change, interfaces, preparation
 from wulf.node.fleet.clusters import cluster, distinct
-from wulf.node.measuring.participants import spread
+from wulf.node.fleet.placement import spread
 from wulf.node.probe import command, ladder
 from wulf.node.probe.execute import RunLaunch
 from wulf.node.programs import blas_libraries, blas_runs

@@ -34,7 +34,7 @@ from wulf.base.units import format_time
 from wulf.node.cluster.config import ClusterConfig
 from wulf.node.fleet import install, preparation
 from wulf.node.fleet.clusters import config_of
-from wulf.node.measuring.participants import spread
+from wulf.node.fleet.placement import spread
 from wulf.node.probe import command
 from wulf.node.programs.preload import preloaded
 from wulf.tools.trace import program as traced_program
