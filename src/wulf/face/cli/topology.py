@@ -54,7 +54,10 @@ class Topology:
     ] = None
     within_s: Annotated[
         float,
-        Option("How long to search for one shape; after that it is 'not found', not 'none'.", unit=SECONDS),
+        Option(
+            "How long to search for one shape; where that is too short it says 'maybe', not 'no'.",
+            unit=SECONDS,
+        ),
     ] = 10.0
     routes: Annotated[
         str | None,
