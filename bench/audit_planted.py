@@ -270,7 +270,7 @@ def main(arguments: list[str]) -> int:
     try:
         cluster = Cluster(config, transport)
         print(f"clean cluster: {len(cluster.clean)} findings, on all nodes alike\n")
-        print("| planted | node | found by | else reported |\n|---|---|---|---|")
+        print("| planted | node | found by | also reported |\n|---|---|---|---|")
         for fault in faults:
             if not cluster.has(fault.needs):
                 print(f"| {fault.title} | {fault.node} | not tried: {fault.needs} is not installed | |")
