@@ -143,7 +143,8 @@ std::vector<Path> Evaluator::paths(std::span<const Network> networks) {
     return found;
 }
 
-std::vector<Slope> Evaluator::slopes_at(std::span<const double> latencies_ns) {
+std::vector<Slope> Evaluator::slopes_at(std::span<const double> latencies_ns,
+                                        std::span<const double> known_ns) {
     assert(latencies_ns.size() <= networks_.size());
     for (size_t lane = 0; lane < latencies_ns.size(); lane++)
         latency_[BETWEEN_NODES].of[lane] = latencies_ns[lane];
@@ -154,12 +155,17 @@ std::vector<Slope> Evaluator::slopes_at(std::span<const double> latencies_ns) {
             found[lane].hops += 1;
     };
     Walk walk(plan_, agreed_bits_, {choices_, has_bursts_ ? &gone_behind_ : nullptr}, add);
+    bool has_more = false;
     for (size_t lane = 0; lane < found.size(); lane++) {
         const uint32_t last = last_rank(lane);
         found[lane].time_ns = clocks_[last].clock.of[lane];
+        if (!known_ns.empty() && found[lane].time_ns <= known_ns[lane])
+            continue;
         walk.want(lane, last);
+        has_more = true;
     }
-    walk.run();
+    if (has_more)
+        walk.run();
     return found;
 }
 

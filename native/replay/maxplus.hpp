@@ -73,7 +73,9 @@ class Evaluator {
     std::vector<Path> paths(std::span<const Network> networks);
     // Take networks, at most LANES of them, and look at these with other latencies between nodes.
     void take(std::span<const Network> networks);
-    std::vector<Slope> slopes_at(std::span<const double> latencies_ns);
+    // `known_ns`: of each what its time is known not to be less than; where it is not more there is no slope.
+    // It may be left out.
+    std::vector<Slope> slopes_at(std::span<const double> latencies_ns, std::span<const double> known_ns = {});
     // After `paths`: the longest path of one of these networks, from the end to the beginning.
     [[nodiscard]] std::vector<Hop> hops(size_t lane) const;
 
