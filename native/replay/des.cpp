@@ -65,7 +65,11 @@ void Simulator::prepare(const Network &network, uint64_t seed) {
     now_ = 0;
     compute_ = network.compute;
     reduce_ = network.reduce_per_byte_ns;
-    events_ = moved_ = 0;
+    const Link &link = network.links[BETWEEN_NODES];
+    room_ns_ = link.buffer_ns();
+    buffer_bytes_ = link.buffer_bytes;
+    timeout_ns_ = link.timeout_ns;
+    events_ = moved_ = timeouts_ = 0;
     finished_ = 0;
     std::fill(nodes_.begin(), nodes_.end(), NodeState{});
     for (uint32_t rank = 0; rank < ranks_.size(); rank++) {
@@ -148,6 +152,7 @@ Outcome Simulator::outcome() const {
     Outcome found;
     found.events = events_;
     found.moved = moved_;
+    found.timeouts = timeouts_;
     found.is_as_recorded = is_as_recorded_;
     for (const auto &rank : ranks_)
         found.rank_ns.push_back(rank.clock);

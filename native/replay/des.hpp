@@ -14,6 +14,24 @@
 //                         has come (its bytes went on while it came)
 //
 // Messages above PIECE_BYTES go in pieces of it. Within a node nothing is shared.
+//
+// The switch's port to a receiver may have a buffer of B bytes (network.hpp), which is as long as it takes to
+// pass them on at the rate of large messages. A piece that, with what waits there before it, is more than
+// that when it has come has no room and is lost:
+//
+//   message of one piece      all of it was under way at once, so that nothing behind it tells its sender: it
+//                             comes again after the timeout
+//   message of several        its sender hears of it from what follows, and makes its window as small as the
+//                             port wants it: the piece takes its turn, a round trip later at the earliest. n
+//                             such messages share the buffer; where it is less than FEWEST_SEGMENTS for each,
+//                             windows are too small for later segments to tell of lost ones, and the end of a
+//                             message that is lost comes again after the timeout
+//
+// What comes again takes its turn: its sender begins anew with one segment. So of k messages of s <= 64 KiB
+// that come at once k - 1 - floor(B / s) wait for the timeout, and of longer ones k - floor(B / 5840). After
+// Phanishayee et al., Measurement and Analysis of TCP Throughput Collapse in Cluster-based Storage Systems,
+// FAST 2008, which finds timeouts by whole windows that are lost and by windows too small for three
+// duplicates.
 #pragma once
 
 #include <cstdint>
@@ -28,14 +46,18 @@ namespace wulf {
 
 // What a kernel gives an interface at once: the largest segment that it leaves to the interface to divide.
 constexpr uint64_t PIECE_BYTES = 65536;
-constexpr uint32_t MOST_PIECES = (1U << 28) - 1; // of a message
+constexpr uint32_t MOST_PIECES = (1U << 27) - 1; // of a message
+// The one that is lost and three whose answers tell of it.
+constexpr uint32_t FEWEST_SEGMENTS = 4;
+constexpr double SEGMENT_BYTES = 1460;
 
 struct Outcome {
     double time_ns = 0;
     std::vector<double> part_ns; // of each program
     std::vector<double> rank_ns;
     uint64_t events = 0;
-    uint64_t moved = 0; // blocks that came before one that was recorded before them
+    uint64_t moved = 0;    // blocks that came before one that was recorded before them
+    uint64_t timeouts = 0; // messages that were lost in a full buffer, and came again after a timeout
     // Whoever came first would have made all wait for each other: in this outcome all choices are as
     // recorded.
     bool is_as_recorded = false;
@@ -72,7 +94,8 @@ class Simulator {
         uint32_t destination = NONE; // this and the next three: as of Program::messages
         uint32_t size : 30 = 0;
         uint32_t is_chosen_come : 1 = 0, is_chosen_sent : 1 = 0; // never, where all is as recorded
-        uint32_t pieces_left : 28 = 0;
+        uint32_t pieces_left : 27 = 0;
+        uint32_t is_held : 1 = 0; // some of it was lost in a full buffer
         uint32_t is_asked : 1 = 0, is_posted : 1 = 0, has_come : 1 = 0, has_gone : 1 = 0;
     };
     struct Costs {
@@ -90,6 +113,7 @@ class Simulator {
         uint32_t first_in_ring = NONE, last_in_ring = NONE; // ranks with messages that wait
         bool is_shared = false;                             // some do
         uint32_t ranks = 0;
+        uint32_t held = 0; // messages that share the buffer before it, as they lost something there
     };
     struct BlockState {
         uint32_t next = NONE;
@@ -151,13 +175,17 @@ class Simulator {
     void next_piece(uint32_t node);
     void sent(uint32_t message, bool is_last, double time_ns);
     void piece(uint32_t message, uint32_t stage, bool is_last);
+    bool waits_for_timeout(uint32_t message, bool is_last, double &in);
+    bool hold(uint32_t message);
+    void let_go(uint32_t message);
     [[nodiscard]] std::span<const uint32_t> route(uint32_t message) const;
 
     const Program &program_;
     const Topology &topology_;
     bool is_as_recorded_ = false;
     double now_ = 0, compute_ = 1, reduce_ = 0;
-    uint64_t events_ = 0, moved_ = 0;
+    double room_ns_ = 0, buffer_bytes_ = 0, timeout_ns_ = 0;
+    uint64_t events_ = 0, moved_ = 0, timeouts_ = 0;
     uint32_t finished_ = 0; // ranks
     EventQueue queue_;
     std::vector<uint32_t> awake_; // ranks that can go on

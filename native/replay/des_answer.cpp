@@ -95,6 +95,7 @@ void print_outcome(const Network &network, const Outcome &found) {
     record_close(line, ']');
     record_pair_unsigned(line, "events", found.events);
     record_pair_unsigned(line, "moved", found.moved);
+    record_pair_unsigned(line, "timeouts", found.timeouts);
     record_pair_bool(line, "as_recorded", found.is_as_recorded);
     line.write();
 }

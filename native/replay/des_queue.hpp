@@ -23,14 +23,14 @@ enum class EventKind : uint32_t {
 struct TimedEvent {
     double time_ns;
     EventKind kind;
-    uint32_t stage;  // of PIECE, LAST_PIECE: how many uplinks are behind it
+    uint32_t stage;  // of PIECE, LAST_PIECE: how many uplinks are behind it; one more: it comes again
     uint32_t number; // of the message, rank or node
 };
 
 // A heap with four children to each place: half as deep as one of two, and they fill one line of a cache.
 class EventQueue {
   public:
-    static constexpr uint32_t MOST_STAGES = 62;
+    static constexpr size_t MOST_UPLINKS = 62; // that a message takes
 
     void clear(uint64_t seed) {
         size_ = 0;

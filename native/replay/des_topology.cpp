@@ -5,6 +5,7 @@
 #include <map>
 #include <sstream>
 
+#include "replay/des_queue.hpp"
 #include "replay/trace.hpp"
 
 namespace wulf {
@@ -93,6 +94,9 @@ class Reader {
             for (uint32_t at = found[one]; at != CORE; at = found[at])
                 if (++climbed > found.size())
                     fail(lines_[one], "its uplinks lead in a circle");
+            if (climbed >= EventQueue::MOST_UPLINKS / 2)
+                fail(lines_[one], "more than " + std::to_string(EventQueue::MOST_UPLINKS / 2) +
+                                      " switches one above another");
         }
         return found;
     }

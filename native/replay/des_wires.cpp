@@ -105,17 +105,56 @@ std::span<const uint32_t> Simulator::route(uint32_t message) const {
     return topology_.route(ranks_[one.source].node, ranks_[one.destination].node);
 }
 
+// A piece has come to the port to its receiver, which has no room for it: whether it comes again after a
+// timeout. `in`: when it is through, otherwise.
+bool Simulator::waits_for_timeout(uint32_t message, bool is_last, double &in) {
+    const Costs &costs = costs_of(message);
+    const bool is_heard_of = costs.pieces > 1 && hold(message);
+    in = std::max(in, now_ + 2 * costs.latency);
+    if (!is_last || is_heard_of)
+        return false;
+    let_go(message);
+    timeouts_++;
+    const auto once_more = static_cast<uint32_t>(route(message).size()) + 1;
+    queue_.push({now_ + timeout_ns_, EventKind::LAST_PIECE, once_more, message});
+    return true;
+}
+
+// A message of several pieces has a share of the buffer from now on; whether that is so large that its sender
+// hears of what is lost.
+bool Simulator::hold(uint32_t message) {
+    auto &known = messages_[message];
+    auto &node = nodes_[ranks_[known.destination].node];
+    if (!known.is_held)
+        node.held++;
+    known.is_held = 1;
+    return node.held * (FEWEST_SEGMENTS * SEGMENT_BYTES) <= buffer_bytes_;
+}
+
+void Simulator::let_go(uint32_t message) {
+    auto &known = messages_[message];
+    if (known.is_held)
+        nodes_[ranks_[known.destination].node].held--;
+    known.is_held = 0;
+}
+
 // Its last byte is at the end of the way before that stage: of an uplink, or of the receiver's interface. The
 // bytes before went on as they came.
 void Simulator::piece(uint32_t message, uint32_t stage, bool is_last) {
     const auto &known = messages_[message];
     const Costs &costs = costs_[known.size];
     const auto route = this->route(message);
-    if (stage == route.size()) {
+    if (stage >= route.size()) {
         auto &node = nodes_[ranks_[known.destination].node];
-        node.in = std::max(now_, node.in + costs.piece_first);
-        if (is_last)
-            deliver(message, node.in);
+        double in = std::max(now_, node.in + costs.piece_first);
+        if (in - now_ > room_ns_ && stage == route.size() && waits_for_timeout(message, is_last, in))
+            return;
+        node.in = in;
+        if (!is_last)
+            return;
+        if (known.is_held)
+            let_go(message);
+        deliver(message, in);
         return;
     }
     double comes_for = costs.piece_first;

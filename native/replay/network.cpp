@@ -57,6 +57,13 @@ class Reader {
         return found_.back().links[where == "within" ? WITHIN_NODE : BETWEEN_NODES];
     }
 
+    Link &between(std::istringstream &words) {
+        Link &found = link(words);
+        if (&found != &found_.back().links[BETWEEN_NODES])
+            fail("no port is within a node: 'between' is missing");
+        return found;
+    }
+
     void piece(Pieces &pieces, std::istringstream &words) const {
         const double from = number(words, "bytes");
         double base = 0; // a line through points may begin below zero, at a size that no message of it has
@@ -97,6 +104,12 @@ class Reader {
         } else if (what == "depth") {
             auto &of = link(words);
             of.depth_ns = number(words, "depth");
+        } else if (what == "buffer") {
+            auto &of = between(words);
+            of.buffer_bytes = number(words, "bytes");
+        } else if (what == "timeout") {
+            auto &of = between(words);
+            of.timeout_ns = number(words, "time");
         } else if (what == "answering") {
             auto &of = link(words);
             of.answering_ns = number(words, "time");
@@ -113,9 +126,9 @@ class Reader {
             found_.back().connecting_ns = number(words, "time");
         } else {
             fail("'" + what +
-                 "' is none of network, latency, eager, send, receive, after, wire, burst, depth, answering, "
-                 "answered, reduce, "
-                 "compute, making, connecting");
+                 "' is none of network, latency, eager, send, receive, after, wire, burst, depth, buffer, "
+                 "timeout, "
+                 "answering, answered, reduce, compute, making, connecting");
         }
         std::string rest;
         if (words >> rest)

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <istream>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ class Pieces {
     [[nodiscard]] bool empty() const { return pieces_.empty(); }
     [[nodiscard]] uint64_t last() const { return pieces_.back().from_bytes; }
     [[nodiscard]] double at(uint64_t bytes) const;
+    // Of large messages.
+    [[nodiscard]] double per_byte_ns() const { return pieces_.empty() ? 0 : pieces_.back().per_byte_ns; }
 
   private:
     std::vector<Piece> pieces_;
@@ -43,6 +46,9 @@ struct Link {
     // most.
     Pieces burst;
     double depth_ns = 0;
+    // What the port to a receiver keeps while it is busy (engine B only, des.hpp), and after which time the
+    // end of a message that it had no room for is sent again.
+    double buffer_bytes = std::numeric_limits<double>::infinity(), timeout_ns = 200e6;
     // A small message that is always answered (MPI_Ssend): it is through at its receiver so much later, and
     // its sender hears of it so much later still, without the answer's latency.
     double answering_ns = 0, answered_ns = 0;
@@ -52,6 +58,11 @@ struct Link {
     [[nodiscard]] double first_ns(uint64_t bytes) const {
         const double whole = wire.at(bytes);
         return has_bursts() ? std::max(burst.at(bytes), whole - depth_ns) : whole;
+    }
+    // For how long a full buffer keeps the port busy.
+    [[nodiscard]] double buffer_ns() const {
+        const double each_ns = (has_bursts() ? burst : wire).per_byte_ns();
+        return each_ns > 0 ? buffer_bytes * each_ns : std::numeric_limits<double>::infinity();
     }
 };
 
@@ -72,6 +83,8 @@ struct Network {
 //     eager between|within BYTES
 //     send|receive|after|wire|burst between|within FROM_BYTES BASE_NS NS_PER_BYTE
 //     depth|answering|answered between|within NS
+//     buffer between BYTES
+//     timeout between NS
 //     reduce NS_PER_BYTE
 //     compute FACTOR
 //     making NS

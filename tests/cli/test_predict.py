@@ -290,6 +290,36 @@ def test_a_program_beside_it_slows_it(place):
     )
 
 
+def test_a_buffer_that_is_full_decides(place):
+    senders = 5
+    # The last rank receives from all others, which begin together.
+    streams = []
+    for rank in range(senders + 1):
+        stream = StreamWriter(rank, senders + 1, host=f"node{rank:02d}")
+        peers = range(senders) if rank == senders else [senders]
+        kind = Kind.RECV if rank == senders else Kind.SEND
+        for peer in peers:
+            stream.add(kind, peer=peer, bytes=40 << 10)
+        streams.append(stream.finish(20_000_000))
+    write_container(place / "gather.wtrace", {"command": "gather"}, streams)
+    asked = "buffer=64KiB,buffer=1MiB,buffer=64KiB+rto=5ms"
+    found = predicted(place, "gather.wtrace", "--what-if", asked)
+    assert found["engine"] == "events"
+    of = found["contention"]
+    # One goes through while it comes, one has room, three do not.
+    assert [one["timeouts"] for one in (of["base"], *of["scenarios"])] == [None, 3, 0, 3]
+    small, large, soon = (one["model_s"] for one in of["scenarios"])
+    assert large == of["base"]["model_s"] and of["scenarios"][1]["lossy"] == 1
+    assert small == pytest.approx(0.2, rel=0.1) and soon == pytest.approx(small - 0.195, rel=0.01)
+    assert (
+        "losses decide"
+        in wulf(place, "program", "predict", "gather.wtrace", "--on", "cal", "--what-if", asked).stdout
+    )
+    assert "leave it out" in refused(
+        place, "gather.wtrace", "--on", "cal", "--what-if", asked, "--engine", "static"
+    )
+
+
 def test_uplinks_limit_what_is_between_switches(place):
     trace = str(ping_pong(place / "p.wtrace", 1 << 20))
     leaf = "SwitchName=a Nodes=node01 LinkSpeed={0}\nSwitchName=b Nodes=node02 LinkSpeed={0}\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -121,6 +122,32 @@ def test_a_network_that_takes_no_time_has_figures_too():
     shared = contended.contention(of, "")
     assert shared.scenarios[0].change.value == pytest.approx(0.25) and shared.scenarios[0].gap is None
     assert contended.matters(shared)
+
+
+def test_losses_that_decide_are_said():
+    of = replace(compared([1.0, 3.0, 1.0]), buffered=[1, 2])
+    lost = replace(of.alone, timeouts=[0, 4, 0], lossless=[1.0, 0.5, 1.2])
+    found = contended.contention(replace(of, alone=lost), "")
+    fast, slow = found.scenarios
+    assert (found.base.timeouts, fast.timeouts, slow.timeouts) == (None, 4, 0)
+    assert fast.lossy == pytest.approx(fast.model_s / 0.5)
+    assert found.meaning[0].startswith("fast: 4 messages find the buffer before their receiver full")
+    assert "losses decide, the run time is 3" in found.meaning[0]
+    assert "slow: no message waits for a timeout" in found.meaning[1]
+    little = replace(of.alone, timeouts=[0, 4, 0], lossless=[1.0, fast.model_s, 1.2])
+    assert "do not matter" in contended.contention(replace(of, alone=little), "").meaning[0]
+
+
+def test_the_last_row_is_of_networks_that_lose_nothing():
+    printed = [
+        replayed.Contended(network="0", times_ns=[time], events=1, moved=0, as_recorded=False, timeouts=lost)
+        for time, lost in ((1e9, 0), (3e9, 2), (1e9, 0), (4e9, 3), (1e9, 0), (2e9, 0))
+    ]
+    programs = [replayed.Program(wild=0, chosen=0)]
+    plan = replayed.Plan(ranks=1, operations=1)
+    found = contended.seen(replayed.Replayed(plan, [], [], [], programs, printed), 2, has_lossless=True)
+    assert found.times[:, :, 0].tolist() == [[1.0, 3.0], [1.0, 4.0]]
+    assert (found.timeouts, found.lossless) == ([0, 2], [1.0, 2.0])
 
 
 def test_programs_beside_slow_it_against_alone():

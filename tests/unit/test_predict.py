@@ -323,9 +323,27 @@ def test_a_latency_may_be_added_to_what_there_is():
     assert later == pytest.approx([5_000, 10_000, 20_000, 40_000, 80_000, 7_000])
 
 
+def test_a_buffer_may_be_full():
+    plain, small, slow = scenario.parse("latency=x1,buffer=64KiB,10gbe+buffer=1MiB+rto=5ms", find, no_run)
+    base = network.Network(calibrate.link(way()), None)
+    assert [one.name for one in (small, slow)] == ["buffer=64KiB", "10gbe+buffer=1MiB+rto=5.00ms"]
+    assert "buffer" not in network.text([base, plain.network(base)])
+    lines = network.text([small.network(base), slow.network(base)]).splitlines()
+    assert [line for line in lines if line.startswith(("buffer", "timeout"))] == [
+        "buffer between 65536",
+        "timeout between 200000000",
+        "buffer between 1048576",
+        "timeout between 5000000",
+    ]
+    assert network.unbuffered(small.network(base)) == base
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        ("rto=5ms", "no timeout without a buffer"),
+        ("buffer=large", "is not a size"),
+        ("buffer=64KiB+rto=x2", "is not a duration"),
         ("10gb", "no network '10gb'; did you mean '10gbe'"),
         ("latency=100us..5us", "the smaller latency comes first"),
         ("bandwidth=2", "write bandwidth=x2"),

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <random>
 #include <set>
 #include <sstream>
+#include <string>
 
 #include "made_trace.hpp"
 #include "replay/des.hpp"
@@ -275,8 +277,113 @@ void wrong_topologies_are_named() {
     EXPECT_TEXT(said("uplink a 1e9 b\nnode 0 a\n", 1).c_str(), "t:1: switch 'b' is nowhere");
     EXPECT_TEXT(said("uplink a 1e9 b\nuplink b 1e9 a\nnode 0 a\n", 1).c_str(),
                 "t:1: its uplinks lead in a circle");
+    std::string tower = "node 0 s0\n";
+    for (int level = 0; level < 40; level++) {
+        const auto one = std::to_string(level), above = std::to_string(level + 1);
+        tower.insert(0, "uplink s" + one + " 1e9" + (level < 39 ? " s" + above : "") + "\n");
+    }
+    EXPECT_TEXT(said(tower.c_str(), 1).c_str(), "t:32: more than 31 switches one above another");
     EXPECT_TEXT(said("link a\n", 1).c_str(), "t:1: 'link' is none of uplink, node");
     EXPECT_TEXT(said("uplink a 1e9 b c\n", 1).c_str(), "t:1: 'c' is too much");
+}
+
+// --- buffers
+// -----------------------------------------------------------------------------------------------
+
+MadeTrace gather(int32_t senders, uint64_t bytes) {
+    MadeTrace made(static_cast<uint32_t>(senders) + 1);
+    for (int32_t sender = 1; sender <= senders; sender++) {
+        made.add(static_cast<size_t>(sender), {.kind = TRACE_SEND, .peer = 0, .bytes = bytes});
+        made.add(0, {.kind = TRACE_RECV, .peer = sender, .bytes = bytes});
+    }
+    return made;
+}
+
+constexpr double TIMEOUT_NS = 5e6;
+
+Network buffered(double buffer_bytes) {
+    Network network = simple();
+    auto &link = network.links[BETWEEN_NODES];
+    link.receive = {};
+    link.buffer_bytes = buffer_bytes;
+    link.timeout_ns = TIMEOUT_NS;
+    return network;
+}
+
+Outcome gathered(int32_t senders, uint64_t bytes, double buffer_bytes, uint64_t seed = 1) {
+    return replayed(gather(senders, bytes), buffered(buffer_bytes), {}, seed);
+}
+
+// As many as have room come at once, one after the other; so do all others a timeout later.
+void windows_that_find_no_room_wait_for_the_timeout() {
+    for (const uint64_t bytes : {1000U, 16384U, 65536U})
+        for (const double buffer : {0.0, 999.0, 65536.0, 69000.0, 1e6})
+            for (const int32_t senders : {1, 2, 4, 5, 6, 17, 70}) {
+                const auto found = gathered(senders, bytes, buffer);
+                const auto each = static_cast<double>(bytes), all = static_cast<double>(senders);
+                const double room = 1 + std::floor(buffer / each), first = 10 + each + 1000;
+                EXPECT(static_cast<double>(found.timeouts) == std::max(all - room, 0.0));
+                const double wanted =
+                    all <= room ? first + (all - 1) * each
+                                : first + std::max(TIMEOUT_NS, room * each) + (all - room - 1) * each;
+                EXPECT_NEAR(found.time_ns, wanted);
+            }
+}
+
+// Lost segments in the middle are told by those behind, as long as each has room for some.
+void long_messages_wait_only_where_many_share_the_buffer() {
+    constexpr uint64_t bytes = 8 * PIECE_BYTES;
+    for (const int32_t senders : {2, 3, 11, 12, 20}) {
+        const auto found = gathered(senders, bytes, 65536);
+        const double all = static_cast<double>(senders), together = all * static_cast<double>(bytes);
+        const double shares = std::floor(65536 / (FEWEST_SEGMENTS * SEGMENT_BYTES)); // 11
+        EXPECT(static_cast<double>(found.timeouts) == std::max(all - shares, 0.0));
+        EXPECT(found.time_ns >= together);
+        EXPECT(found.timeouts > 0 || found.time_ns <= together + 10 + 1000 + 2 * 1000);
+    }
+}
+
+void more_room_is_never_slower_and_more_senders_never_faster() {
+    for (const uint64_t bytes : {300U, 5000U, 40000U, 65536U, 200000U, 1000000U}) {
+        std::vector<double> less_room;
+        for (const double buffer : {0.0, 3e3, 1e4, 6e4, 1e5, 7e5, 1e7, 1e9}) {
+            std::vector<double> times;
+            for (int32_t senders = 1; senders <= 40; senders++)
+                times.push_back(gathered(senders, bytes, buffer).time_ns);
+            EXPECT(std::is_sorted(times.begin(), times.end()));
+            for (size_t place = 0; place < less_room.size(); place++)
+                EXPECT(times[place] <= less_room[place] * (1 + 1e-12));
+            less_room = times;
+        }
+    }
+}
+
+// Behind an uplink, with another message of the same rank behind it, and sent by agreement.
+void whatever_was_lost_comes() {
+    MadeTrace made(5);
+    uint32_t request = 0;
+    for (const int32_t sender : {1, 2, 3, 4})
+        for (const uint64_t bytes : {30000U, 100U, 300000U}) {
+            made.add(static_cast<size_t>(sender), {.kind = TRACE_SEND, .peer = 0, .bytes = bytes});
+            made.add(0, {.kind = TRACE_IRECV, .peer = sender, .bytes = bytes, .request = ++request});
+        }
+    for (uint32_t one = 1; one <= request; one++)
+        made.add(0, {.kind = TRACE_WAIT, .request = one});
+    std::istringstream text("uplink a 4e9\nuplink b 4e9\nnode 0 a\nnode 1 b\nnode 2 b\nnode 3 b\nnode 4 b\n");
+    const Topology topology = read_topology(text, "made", 5);
+    Program program;
+    add(program, made);
+    for (const uint64_t eager : {uint64_t{1000}, UINT64_MAX}) {
+        Network network = buffered(20000);
+        network.links[BETWEEN_NODES].eager_bytes = eager;
+        const auto found = replayed(program, network, 1, topology);
+        EXPECT(found.timeouts > 0 && found.time_ns > TIMEOUT_NS);
+        network.links[BETWEEN_NODES].buffer_bytes = 2e6; // more than all of it
+        const auto roomy = replayed(program, network, 1, topology);
+        EXPECT(roomy.timeouts == 0 && roomy.time_ns < found.time_ns);
+        network.links[BETWEEN_NODES].buffer_bytes = std::numeric_limits<double>::infinity();
+        EXPECT(replayed(program, network, 1, topology).rank_ns == roomy.rank_ns);
+    }
 }
 
 // --- whoever comes first
@@ -634,7 +741,7 @@ void both_engines_say_the_same(uint64_t programs) {
 
 // Everything that engine A replays is replayed, with all that may be shared, and the same each time.
 void it_always_ends_and_is_the_same_again(uint64_t programs) {
-    uint64_t moved = 0, as_recorded = 0;
+    uint64_t moved = 0, as_recorded = 0, timeouts = 0;
     for (uint64_t seed = 0; seed < programs && expect_failures < 5; seed++) {
         Random random(seed + (uint64_t{1} << 40));
         const int before = expect_failures;
@@ -654,6 +761,13 @@ void it_always_ends_and_is_the_same_again(uint64_t programs) {
         as_recorded += found.is_as_recorded ? 1 : 0;
         const auto again = simulator.run(network, seed);
         EXPECT(found.rank_ns == again.rank_ns && found.events == again.events);
+        // A buffer that is never full changes nothing; whatever finds one full comes all the same.
+        Network buffered = network;
+        auto &buffer_bytes = buffered.links[BETWEEN_NODES].buffer_bytes;
+        buffer_bytes = 1e15;
+        EXPECT(simulator.run(buffered, seed).rank_ns == found.rank_ns);
+        buffer_bytes = static_cast<double>(below(random, 5000));
+        timeouts += simulator.run(buffered, seed).timeouts;
         // No faster than without anything that is shared, and all sent at once.
         Network free = network;
         for (auto &link : free.links) {
@@ -664,7 +778,7 @@ void it_always_ends_and_is_the_same_again(uint64_t programs) {
             EXPECT(found.time_ns >= statically(program.made, free, nodes) * (1 - 1e-9));
         said_by_seed(seed, before);
     }
-    EXPECT(programs < 100 || moved > 0);
+    EXPECT(programs < 100 || (moved > 0 && timeouts > 0));
     printf("%d blocks moved, %d programs as recorded\n", static_cast<int>(moved),
            static_cast<int>(as_recorded));
 }
@@ -708,6 +822,10 @@ int main(int count, char **words) {
     uplinks_are_shared();
     switches_of_switches_are_climbed();
     wrong_topologies_are_named();
+    windows_that_find_no_room_wait_for_the_timeout();
+    long_messages_wait_only_where_many_share_the_buffer();
+    more_room_is_never_slower_and_more_senders_never_faster();
+    whatever_was_lost_comes();
     whoever_comes_first_is_answered_first();
     a_slow_link_changes_the_order();
     what_concerns_others_stays_in_its_order();

@@ -34,6 +34,11 @@ class Contended(Record, frozen=True, kw_only=True):
     moved: int
     #: Taking whoever comes first would have made all wait for each other: messages are in their recorded order here.
     as_recorded: bool = False
+    #: Messages that found the buffer before their receiver full, and came again after a timeout; null where a buffer
+    #: keeps whatever comes.
+    timeouts: int | None = None
+    #: Run time ÷ that with buffers that keep whatever comes, with the likely value of every parameter.
+    lossy: float | None = None
     beside: list[OtherProgram] = []
 
 

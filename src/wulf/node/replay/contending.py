@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -9,8 +10,9 @@ from pathlib import Path
 
 from wulf.base.errors import ConfigError
 from wulf.node.replay import replaying
-from wulf.stats.prediction import contended, judge, uplinks
+from wulf.stats.prediction import contended, judge, network, uplinks
 from wulf.stats.prediction.contended import Seen
+from wulf.stats.prediction.network import Network
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,9 @@ def contend(
         A trace beside cannot be replayed soundly.
     """
     rows = asked.networks[: (samples + 1) * asked.columns]
+    is_lossy = bool(buffered(rows[: asked.columns]))
+    if is_lossy:
+        rows = [*rows, *(network.unbuffered(one) for one in rows[: asked.columns])]
     with tempfile.TemporaryDirectory(prefix="wulf-uplinks-") as name:
         options = ["--engine", "events", "--seed", str(seed)]
         if of.topology is not None:
@@ -50,13 +55,18 @@ def contend(
             options += ["--topology", str(Path(name) / "topology")]
         say(f"replaying event by event on {len(rows)} networks")
         found = replaying.replay(of.trace, rows, nodes=of.nodes[: of.ranks], rules=of.rules, options=options)
-        alone = contended.seen(found, asked.columns)
+        alone = contended.seen(found, asked.columns, has_lossless=is_lossy)
         if not of.beside:
             return alone, None
         say(f"replaying beside {', '.join(of.others)}")
         options += [word for path in of.beside for word in ("--beside", str(path))]
         found = replaying.replay(of.trace, rows, nodes=of.nodes, rules=of.rules, options=options)
-        return alone, contended.seen(found, asked.columns)
+        return alone, contended.seen(found, asked.columns, has_lossless=is_lossy)
+
+
+def buffered(networks: Sequence[Network]) -> list[int]:
+    """Return which networks lose what does not fit into a buffer."""
+    return [place for place, one in enumerate(networks) if math.isfinite(one.between.buffer_bytes)]
 
 
 def _uplinks(path: Path, names: Sequence[str]) -> str:

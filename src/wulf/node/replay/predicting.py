@@ -111,11 +111,6 @@ class PredictRequest(msgspec.Struct, frozen=True, kw_only=True):
         """Whether something is asked for that only a replay event by event knows."""
         return bool(self.beside or self.topology)
 
-    @property
-    def by_events(self) -> bool:
-        """Whether the run times are by a replay event by event."""
-        return self.engine == "events" or (self.engine == "auto" and self.is_shared)
-
 
 class Calibrated:
     """The network that a run measured.
@@ -194,6 +189,18 @@ class Question:
     may_matter: list[str]
     #: Where it is, and what runs beside it.
     shared: contending.Shared
+    #: Networks with buffers that may be full: 0 is the one as it is, then scenarios.
+    buffered: list[int]
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether something is asked for that only a replay event by event knows."""
+        return self.request.is_shared or bool(self.buffered)
+
+    @property
+    def by_events(self) -> bool:
+        """Whether the run times are by a replay event by event."""
+        return self.request.engine == "events" or (self.request.engine == "auto" and self.is_shared)
 
     @property
     def far_ns(self) -> float:
@@ -255,6 +262,9 @@ _UNSEEN = (
     "Messages are in their recorded order, and it may matter what is shared and who comes first ({}): this trace is so "
     "large that a replay event by event takes minutes; --engine both makes it."
 )
+_NOT_STATIC = (
+    "what programs share, and what is lost in buffers, is not known with --engine static: leave it out"
+)
 _ALONE = (
     "No two ranks share an interface, no node gets messages of several, and nobody takes whoever comes first: messages "
     "in their recorded order are all there is to know."
@@ -297,7 +307,7 @@ def _evaluated(question: Question, found: Replayed, say: Say) -> Evaluated:
 
 def _question(request: PredictRequest, path: Path, own: Launches | None, others: Sequence[Path]) -> Question:
     if request.engine == "static" and request.is_shared:
-        raise UsageError("what programs share is not known with --engine static: leave it out")
+        raise UsageError(_NOT_STATIC)
     trace, *beside = (read_verified(one) for one in (path, *others))
     (nodes, *nodes_beside), names = placed([trace, *beside], request.ranks_per_node, request.placement)
     shares_nodes = any(len(set(one)) < len(one) for one in (nodes, *nodes_beside))
@@ -305,6 +315,9 @@ def _question(request: PredictRequest, path: Path, own: Launches | None, others:
     base = calibrated.network()
     told, refused = answerable(_scenarios(request, calibrated), base)
     scenarios = [*told, scenario.bound()]
+    buffered = contending.buffered([base, *(one.network(base) for one in told)])
+    if request.engine == "static" and buffered:
+        raise UsageError(_NOT_STATIC)
     records = [stream.slots[stream.starts()] for stream in trace.streams]
     spread = uncertainty.compute_spread(records)
     draws = [Sample(request.seed, number) for number in range(request.samples)]
@@ -346,6 +359,7 @@ def _question(request: PredictRequest, path: Path, own: Launches | None, others:
             beside=others,
             others=[source.name for source in request.beside],
         ),
+        buffered=buffered,
     )
 
 
@@ -408,7 +422,7 @@ def _compared(question: Question, figures: judge.Figures, operations: int, say: 
     wanted = request.engine in ("events", "both") or (
         request.engine == "auto"
         and (
-            request.is_shared
+            question.is_shared
             or (bool(question.may_matter) and contended.is_affordable(operations, asked.columns))
         )
     )
@@ -418,7 +432,7 @@ def _compared(question: Question, figures: judge.Figures, operations: int, say: 
     alone, beside = contending.contend(question.shared, asked, samples, request.seed, say)
     # Not of the bound, which is no network.
     names = [judge.AS_IT_IS, *(one.name for one in question.scenarios[:-1])]
-    return Compared(figures, alone, beside, names, question.shared.others)
+    return Compared(figures, alone, beside, names, question.shared.others, question.buffered)
 
 
 def _scenarios(request: PredictRequest, calibrated: Calibrated) -> list[Scenario]:
@@ -484,7 +498,7 @@ def _prediction(of: Evaluated) -> Prediction:
     contention = (
         contended.contention(of.compared, str(request.topology or "")) if of.compared is not None else None
     )
-    by_events = _leads(request, contention)
+    by_events = _leads(question, contention)
     if of.compared is not None and contention is not None and by_events:
         as_it_is, predicted = contended.leading(of.compared, contention, as_it_is, predicted)
     calibrated_s = figures.times[:, 0]
@@ -538,10 +552,10 @@ def _prediction(of: Evaluated) -> Prediction:
     return msgspec.structs.replace(told, conclusion=[*words.conclusion(told), *meaning])
 
 
-def _leads(request: PredictRequest, contention: Contention | None) -> bool:
+def _leads(question: Question, contention: Contention | None) -> bool:
     """Whether figures event by event are the ones that are shown."""
     matters = contention is not None and contended.matters(contention)
-    return request.by_events or (request.engine == "auto" and matters)
+    return question.by_events or (question.request.engine == "auto" and matters)
 
 
 def _nothing_firm(told: Prediction) -> Prediction:

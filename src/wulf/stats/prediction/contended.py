@@ -7,7 +7,7 @@ B's time ÷ A's, of the same network and sample. Of samples that B did not repla
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from msgspec import structs
@@ -58,13 +58,28 @@ class Seen:
     as_recorded: list[bool]
     wild: int
     chosen: int
+    #: Of the likely networks: messages that came again after a timeout, and the program's time [s] if none did; empty
+    #: where no buffer is ever full.
+    timeouts: list[int] = field(default_factory=list)
+    lossless: list[float] = field(default_factory=list)
 
 
-def seen(found: Replayed, columns: int) -> Seen:
-    """Return what a replay of rows of networks has printed."""
+def seen(found: Replayed, columns: int, *, has_lossless: bool = False) -> Seen:
+    """Return what a replay of rows of networks has printed.
+
+    Parameters
+    ----------
+    has_lossless
+        Whether the last row is of the likely networks with buffers that keep whatever comes.
+    """
     times = np.array([one.times_ns for one in found.contended]) * 1e-9
+    times = times.reshape(-1, columns, len(found.programs))
+    timeouts = [one.timeouts for one in found.contended[:columns]] if has_lossless else []
+    lossless = times[-1, :, 0].tolist() if has_lossless else []
     return Seen(
-        times=times.reshape(-1, columns, len(found.programs)),
+        times=times[:-1] if has_lossless else times,
+        timeouts=timeouts,
+        lossless=lossless,
         moved=[one.moved for one in found.contended[:columns]],
         as_recorded=[one.as_recorded for one in found.contended[:columns]],
         wild=found.programs[0].wild,
@@ -97,6 +112,8 @@ class Compared:
     #: Names of the networks, the one as it is first; of the other programs.
     names: Sequence[str]
     others: Sequence[str]
+    #: Networks with buffers that may be full, by their place in `names`.
+    buffered: Sequence[int] = ()
 
     @property
     def figures(self) -> judge.Figures:
@@ -141,6 +158,10 @@ def contended(of: Compared, network: int) -> Contended:
         else None,
         moved=shown.moved[network],
         as_recorded=shown.as_recorded[network],
+        timeouts=shown.timeouts[network] if network in of.buffered else None,
+        lossy=float(shown.times[0, network, 0]) / shown.lossless[network]
+        if network in of.buffered and shown.lossless[network]
+        else None,
         beside=list(_others(of, network)),
     )
 
@@ -210,6 +231,7 @@ def _meaning(of: Compared, base: Contended, scenarios: Sequence[Contended]) -> I
             f"Beside {' and '.join(of.others)} the run time on the network as it is changes by "
             f"{format_change(base.slowed)} against alone, to {format_spread(base.time)}."
         )
+    yield from _lost(scenarios)
     yield _gap_in_words(base.gap)
     if of.beside is None:
         yield from _differing(of, scenarios)
@@ -243,6 +265,27 @@ def _differing(of: Compared, scenarios: Sequence[Contended]) -> Iterator[str]:
                 f"{one.name}: '{one.verdict}' event by event, {format_change(one.change)}; '{static}' with messages in "
                 f"their order, {format_change(change)}."
             )
+
+
+def _lost(scenarios: Sequence[Contended]) -> Iterator[str]:
+    """Say of networks with buffers whether losses decide what the program takes."""
+    for one in scenarios:
+        if one.timeouts is None:
+            continue
+        if not one.timeouts:
+            yield f"{one.name}: no message waits for a timeout, as what comes at once has room."
+        else:
+            yield (
+                f"{one.name}: {one.timeouts} messages find the buffer before their receiver full and come again after "
+                f"a timeout: losses {_decide(one.lossy)}."
+            )
+
+
+def _decide(lossy: float | None) -> str:
+    if lossy is None or lossy > 1 + MARGIN:
+        more = "" if lossy is None else f", the run time is {lossy:.3g} times that without them"
+        return f"decide{more}"
+    return "do not matter, others wait longer"
 
 
 def _gap_in_words(gap: Estimate | None) -> str:

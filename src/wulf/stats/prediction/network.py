@@ -6,6 +6,7 @@ The text format, and what each number means, is documented in ``native/replay/ne
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -41,6 +42,10 @@ class Link:
     #: the long run; and how far ahead of that it may be [ns].
     burst: Pieces = ()
     depth_ns: float = 0.0
+    #: What the switch's port to a receiver keeps while it is busy [B], and after which time a message that it had no
+    #: room for comes again [ns]; event by event only.
+    buffer_bytes: float = math.inf
+    timeout_ns: float = 200e6
     #: A small message that is always answered (MPI_Ssend) is through so much later, and its sender hears of it so much
     #: later, without the latency of the answer; None: as an answer that is a message of its own [ns].
     answering_ns: float | None = None
@@ -165,6 +170,11 @@ def only_wire(link: Link) -> Link:
     )
 
 
+def unbuffered(network: Network) -> Network:
+    """Return a network whose ports keep whatever comes."""
+    return replace(network, between=replace(network.between, buffer_bytes=math.inf))
+
+
 def bandwidth(link: Link) -> float | None:
     """Return the bandwidth of large messages [B/s]; None where more bytes take no more time."""
     each = link.wire[-1].per_byte_ns
@@ -185,6 +195,9 @@ def _lines(place: int, network: Network) -> Iterator[str]:
         yield f"eager {where} {link.eager_bytes}"
         if link.depth_ns > 0:
             yield f"depth {where} {link.depth_ns:.9g}"
+        if math.isfinite(link.buffer_bytes):
+            yield f"buffer {where} {link.buffer_bytes:.9g}"
+            yield f"timeout {where} {link.timeout_ns:.9g}"
         for name, value in zip(("answering", "answered"), link.answers, strict=True):
             yield f"{name} {where} {value:.9g}"
         for what, pieces in (

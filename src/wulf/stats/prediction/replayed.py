@@ -115,6 +115,8 @@ class Contended(msgspec.Struct, frozen=True, tag="contended", tag_field="type"):
     moved: int
     #: Taking whoever comes first would have made all wait for each other.
     as_recorded: bool
+    #: Messages that found a full buffer, and came again after a timeout.
+    timeouts: int = 0
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 ``10gbe`` is a network by its name; ``latency=5us``, ``latency=+5us``, ``latency=x0.5``, ``latency=5us..100us``,
 ``bandwidth=x2``, ``overhead=x0.5`` and ``compute=x0.9`` change the calibrated one; ``10gbe+latency=x2`` is both.
+``buffer=64KiB`` gives the switch's port to each receiver a buffer of that size, and ``rto=5ms`` the timeout after which
+what it lost comes again.
 ``@RUN`` is the network of another calibrated run.
 """
 
@@ -17,7 +19,7 @@ import numpy as np
 from wulf.base.errors import UsageError
 from wulf.base.networks import Between, Bounds, NamedNetwork, Stretch
 from wulf.base.text import printable
-from wulf.base.units import format_time, parse_duration
+from wulf.base.units import format_bytes, format_time, parse_duration, parse_size
 from wulf.stats.prediction.draws import Draw, Likely, bounded
 from wulf.stats.prediction.network import Link, Network, Piece, Pieces, faster, free, only_wire, scaled
 
@@ -29,7 +31,8 @@ _AND = re.compile(r"(?<!=)\+")
 _FACTOR = re.compile(r"x([0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 _HOW = (
     "write the name of a network, latency=5us, latency=+5us, latency=x0.5, latency=5us..100us, bandwidth=x2, "
-    "overhead=x0.5 or compute=x0.9, several for one network with + between them; or @RUN, another calibrated run"
+    "overhead=x0.5, compute=x0.9 or buffer=64KiB, several for one network with + between them; or "
+    "@RUN, another calibrated run"
 )
 
 #: Name → network, and where it is not known an error that says what there is.
@@ -91,6 +94,10 @@ def _scenarios(part: str, find: Find, calibrated: Calibrated) -> Iterator[Scenar
         )
     for word in (first, *others):
         begun = [_and(one, more) for one in begun for more in _one(word.strip(), find, calibrated)]
+    if any(word.strip().startswith("rto=") for word in (first, *others)) and "buffer=" not in part:
+        raise UsageError(
+            f"--what-if {printable(part, 60)}: no timeout without a buffer that is full: buffer=64KiB+rto=5ms"
+        )
     yield from begun
 
 
@@ -114,6 +121,10 @@ def _one(word: str, find: Find, calibrated: Calibrated) -> list[Scenario]:
         return [Scenario(network.id, network.title, (_replaced(network),), (network,))]
     if key == "latency":
         return [_latency(change, shown) for change, shown in _latencies(value)]
+    if key == "buffer":
+        return [_buffer(parse_size(value))]
+    if key == "rto":
+        return [_timeout(parse_duration(value))]
     makes = {"bandwidth": _bandwidth, "overhead": _overhead, "compute": _compute}
     if key not in makes:
         raise UsageError(f"--what-if: there is no '{printable(key, 40)}' to change; {_HOW}")
@@ -234,6 +245,24 @@ def _overhead(factor: float) -> Change:
         after=scaled(network.between.after, factor),
         answering_ns=factor * network.between.answers[0],
         answered_ns=factor * network.between.answers[1],
+    )
+
+
+def _buffer(size: int) -> Scenario:
+    shown = format_bytes(size).replace(" ", "")
+    return Scenario(
+        f"buffer={shown}",
+        f"{format_bytes(size)} of buffer before each receiver",
+        (lambda network, _: _with(network, buffer_bytes=float(size)),),
+    )
+
+
+def _timeout(timeout_s: float) -> Scenario:
+    shown = format_time(timeout_s)
+    return Scenario(
+        f"rto={shown.replace(' ', '')}",
+        f"lost messages come again after {shown}",
+        (lambda network, _: _with(network, timeout_ns=timeout_s * 1e9),),
     )
 
 

@@ -60,8 +60,9 @@ class PredictRequest:
         str,
         Option(
             "Networks by name, or changes of the calibrated one: latency=5us, latency=+5us, latency=x0.5, "
-            "latency=5us..100us, bandwidth=x2, overhead=x0.5, compute=x0.9; @RUN for the network of another "
-            "calibrated run. Commas between; + joins several for one.",
+            "latency=5us..100us, bandwidth=x2, overhead=x0.5, compute=x0.9; buffer=64KiB for what the port to each "
+            "receiver keeps, with rto=5ms for another timeout than 200 ms of what it loses; @RUN for the network of "
+            "another calibrated run. Commas between; + joins several for one.",
             metavar="LIST",
         ),
     ] = USUAL

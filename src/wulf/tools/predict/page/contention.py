@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wulf.base.records import Contended, Prediction
+from wulf.base.records.contended import Contention
 from wulf.base.text import printable
 from wulf.base.units import format_spread
 from wulf.page.parts import Column, Flag, Item, Table
@@ -25,15 +26,21 @@ def table(found: Prediction, flags: dict[str, Flag]) -> Table | None:
     ]
     if of.base.beside:
         columns.append(Column("by the others", numeric=True))
+    if _is_lossy(of):
+        columns.append(Column("timeouts", numeric=True))
     return Table(
         title="Event by event",
         columns=tuple(columns),
-        rows=tuple(tuple(_row(one, flags)) for one in (of.base, *of.scenarios)),
+        rows=tuple(tuple(_row(one, flags, is_lossy=_is_lossy(of))) for one in (of.base, *of.scenarios)),
         note=" ".join(_note(found)),
     )
 
 
-def _row(one: Contended, flags: dict[str, Flag]) -> Iterator[Item]:
+def _is_lossy(of: Contention) -> bool:
+    return any(one.timeouts is not None for one in of.scenarios)
+
+
+def _row(one: Contended, flags: dict[str, Flag], *, is_lossy: bool) -> Iterator[Item]:
     flag = flags.get(one.verdict, "")
     yield Item(printable(one.name, 60))
     yield Item(format_spread(one.time), one.time.value)
@@ -41,6 +48,8 @@ def _row(one: Contended, flags: dict[str, Flag]) -> Iterator[Item]:
     yield Item(one.verdict, None, flag)
     for ratio in (one.gap, one.slowed) if one.beside else (one.gap,):
         yield Item(UNKNOWN, None, "unknown") if ratio is None else change_item(ratio)
+    if is_lossy:
+        yield Item("–") if one.timeouts is None else Item(str(one.timeouts), one.timeouts)
 
 
 def others(found: Prediction) -> Table | None:
@@ -76,5 +85,10 @@ def _note(found: Prediction) -> Iterator[str]:
     yield "Contention: the run time event by event against that with messages in their order, each on its own."
     if of.base.beside:
         yield "By the others: the run time beside them against that alone."
+    if _is_lossy(of):
+        yield (
+            "Timeouts: messages that found the buffer before their receiver full, with the likely parameters; – where "
+            "it keeps whatever comes."
+        )
     if of.topology:
         yield f"Uplinks are those of {name(of.topology)}, the same on every network."
