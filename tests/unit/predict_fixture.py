@@ -249,7 +249,7 @@ def prediction(found=None):
         gap=figure(0.96, unit="ratio"),
         base=predicted("as it is", 1.0, 60_000, "the model's own time"),
         scenarios=scenarios,
-        bound=predicted("messages at once", 0.62, 0, "faster"),
+        bound=predicted("ideal network", 0.62, 0, "faster"),
         curve=[CurveLine(latency_s=at, time_s=time, hops=hops) for at, time, hops in lines],
         tolerance=[
             Tolerance(slower=slower, latency=figure(latency), beyond_s=1e-3)

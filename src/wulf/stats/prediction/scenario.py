@@ -25,7 +25,7 @@ from wulf.stats.prediction.network import Link, Network, Piece, Pieces, faster, 
 
 #: A range of latencies is looked at in so many places, each as many times the one before.
 STEPS = 5
-BOUND = "messages at once"
+BOUND = "ideal network"
 #: Between changes of one network; what follows '=' is part of a change: latency=+5us.
 _AND = re.compile(r"(?<!=)\+")
 _FACTOR = re.compile(r"x([0-9]+(?:\.[0-9]*)?|\.[0-9]+)")

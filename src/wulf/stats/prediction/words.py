@@ -66,8 +66,9 @@ def _path(base: Predicted) -> str:
     parts = (path.compute_s, path.overhead_s, path.latency_s, path.bandwidth_s)
     computing, cpu, latency, bandwidth = (part / base.model_s if base.model_s else 0.0 for part in parts)
     return (
-        f"Of the longest path {computing:.0%} is computing, {cpu:.0%} CPU time of messages, {latency:.0%} latency "
-        f"(λ = {path.hops:,.0f}), {bandwidth:.0%} bandwidth (the model's likely values, no interval)."
+        f"On the longest path {computing:.0%} of the time is computing, {latency:.0%} latency (λ = {path.hops:,.0f} of "
+        f"them, one after the other), {bandwidth:.0%} bandwidth, {cpu:.0%} the CPU's time of messages (the model's "
+        "likely values, no interval)."
     )
 
 

@@ -48,7 +48,7 @@ def build(found: Prediction) -> Page:
             Section(
                 "path",
                 "Why",
-                (Notes(tuple(_in_words(found))), figures.shares(found), _hops(found)),
+                (Notes(tuple(_in_words(found))), figures.shares(found), _paths(found), _hops(found)),
                 "the longest path through its messages",
             ),
             Section(
@@ -73,9 +73,16 @@ def _contention(found: Prediction) -> Iterator[Section]:
         yield Section(
             "contention",
             "Contention",
-            known(Notes(tuple(found.contention.meaning)), table, contention.others(found)),
+            known(_more(found), table, contention.others(found)),
             "who comes first, and what is shared",
         )
+
+
+def _more(found: Prediction) -> Notes | None:
+    """Return what contention means, but for what stands at the top."""
+    meaning = found.contention.meaning if found.contention is not None else []
+    more = tuple(one for one in meaning if one not in found.conclusion)
+    return Notes(more) if more else None
 
 
 def _lede(found: Prediction) -> str:
@@ -128,12 +135,7 @@ def _networks(found: Prediction) -> Table:
         *([Column("one launch", numeric=True)] if _tells_launches(found) else []),
         Column("change", numeric=True),
         Column("verdict"),
-        Column("not below", numeric=True, narrow=False),
-        Column("λ", numeric=True, narrow=False),
-        Column("computing", numeric=True, narrow=False),
-        Column("latency", numeric=True, narrow=False),
-        Column("bandwidth", numeric=True, narrow=False),
-        Column("CPU", numeric=True, narrow=False),
+        Column("not below", numeric=True),
     ]
     return Table(
         title="Run time by network",
@@ -141,11 +143,9 @@ def _networks(found: Prediction) -> Table:
         rows=tuple(_rows(found)),
         note=f"{_BY[found.engine]} Intervals 95 %. 'By the model' is how the model fits the program's own run time "
         "on the network as it is; of the networks it is the program's own time that changes as the model says. "
-        "λ: latencies between nodes one after the other on the longest path; its parts (CPU: of messages) are of the "
-        "model's time with likely parameters, no interval. 'Not below': the greater of bandwidth and of computing "
-        "alone on that network, which no prediction undercuts. The last lines are no networks: between nodes messages "
-        "take no time; and on the network as it is nothing takes any but their size at its bandwidth, or but "
-        "computing.",
+        "'Not below': the greater of bandwidth and of computing alone on that network, which no prediction undercuts. "
+        "The last lines are limits, and no networks that can be bought: messages between nodes take no time; and on "
+        "the network as it is nothing takes any but the bytes at its bandwidth, or but computing.",
     )
 
 
@@ -164,7 +164,7 @@ def _rows(found: Prediction) -> Iterator[tuple[Item, ...]]:
     if found.own_s:
         unknown = Item("–")
         own = Item(format_time(found.own_s), found.own_s)
-        yield (Item("as it was traced"), own, *([unknown] * (9 if launches else 8)))
+        yield (Item("as it was traced"), own, *([unknown] * (4 if launches else 3)))
     least = {one.network: max(one.bandwidth_s, one.computing_s) for one in found.floors}
     base = f"{found.base.name}, by the model" if found.own_s else found.base.name
     yield _row(found.base, base, least, tells_launches=launches)
@@ -172,11 +172,10 @@ def _rows(found: Prediction) -> Iterator[tuple[Item, ...]]:
         yield _row(one, one.name, least, tells_launches=launches)
     for here in found.floors[:1]:
         for named, seconds in (("bandwidth alone", here.bandwidth_s), ("computing alone", here.computing_s)):
-            yield (Item(named), Item(format_time(seconds), seconds), *([Item("–")] * (9 if launches else 8)))
+            yield (Item(named), Item(format_time(seconds), seconds), *([Item("–")] * (4 if launches else 3)))
 
 
 def _row(one: Predicted, named: str, least: Mapping[str, float], *, tells_launches: bool) -> tuple[Item, ...]:
-    path = one.path
     flag = FLAGS.get(one.verdict, "")
     return (
         Item(printable(named, 60)),
@@ -185,8 +184,29 @@ def _row(one: Predicted, named: str, least: Mapping[str, float], *, tells_launch
         change_item(one.change, flag),
         Item(one.verdict if one.verdict in FLAGS else "–", None, flag),
         _least(least.get(one.name)),
-        Item(f"{path.hops:,.0f}", path.hops),
-        *(_part(part, one.model_s) for part in parts(path)),
+    )
+
+
+def _paths(found: Prediction) -> Table:
+    return Table(
+        title="Parts of the longest path",
+        columns=(
+            Column("network"),
+            Column("computing", numeric=True),
+            Column("CPU of messages", numeric=True),
+            Column("latency", numeric=True),
+            Column("bandwidth", numeric=True),
+            Column("λ", numeric=True),
+        ),
+        rows=tuple(
+            (
+                Item(printable(one.name, 60)),
+                *(_part(part, one.model_s) for part in parts(one.path)),
+                Item(f"{one.path.hops:,.0f}", one.path.hops),
+            )
+            for one in (found.base, *found.scenarios, found.bound)
+        ),
+        note="Of the model's time with likely parameters, no interval. λ: latencies between nodes one after the other.",
     )
 
 
@@ -195,8 +215,8 @@ def _least(seconds: float | None) -> Item:
 
 
 def parts(path: PathShares) -> tuple[float, float, float, float]:
-    """Return computing, latency, bandwidth, CPU time of messages [s]."""
-    return path.compute_s, path.latency_s, path.bandwidth_s, path.overhead_s
+    """Return computing, CPU time of messages, latency, bandwidth [s]."""
+    return path.compute_s, path.overhead_s, path.latency_s, path.bandwidth_s
 
 
 def _part(part: float, whole: float) -> Item:
@@ -208,9 +228,12 @@ def _tolerance(found: Prediction) -> Table:
     return Table(
         title="How much latency it bears",
         columns=(Column("longer by"), Column("latency between nodes", numeric=True)),
-        rows=tuple(
-            (Item(f"{one.slower:.0%}"), _reached(one.latency, one.beyond_s)) for one in found.tolerance
-        ),
+        rows=(
+            (Item("as it is"), Item(format_time(found.latency_s), found.latency_s)),
+            *((Item(f"{one.slower:.0%}"), _reached(one.latency, one.beyond_s)) for one in found.tolerance),
+        )
+        if found.tolerance
+        else (),
         note="Exact for the likely network, all else as it is; 95 % intervals by its latency and the run time.",
         empty="the time changes its slope too often for a curve",
     )
@@ -226,9 +249,15 @@ def _needs(found: Prediction) -> Table:
     return Table(
         title="How little bandwidth it bears",
         columns=(Column("longer by"), Column("bandwidth between nodes", numeric=True)),
-        rows=tuple(
-            (Item(f"{one.slower:.0%}"), _down_to(one.bandwidth, one.below)) for one in found.bandwidth_need
-        ),
+        rows=(
+            (Item("as it is"), Item(format_bandwidth(found.bandwidth), found.bandwidth)),
+            *(
+                (Item(f"{one.slower:.0%}"), _down_to(one.bandwidth, one.below))
+                for one in found.bandwidth_need
+            ),
+        )
+        if found.bandwidth is not None and found.bandwidth_need
+        else (),
         note="For the likely network, between places of a grid, all else as it is; 95 % intervals by its bandwidth and "
         "the run time.",
         empty="bytes take no time on the calibrated network",
@@ -278,7 +307,7 @@ def _in_words(found: Prediction) -> Iterator[str]:
         yield "No message between nodes is on the longest path: no network changes anything."
         return
     for place, one in enumerate(between[:_SENTENCES]):
-        begun = f"Of {total:,} latencies between nodes on the longest path" if place == 0 else "Of these"
+        begun = f"Of {total:,} latencies between nodes on the longest path" if place == 0 else "Another"
         yield f"{begun} {one.hops:,} ({one.hops / total:.0%}) are in {_sentence(one)}."
 
 
