@@ -551,7 +551,7 @@ def tidy(site: Site) -> None:
     """Take away what an order has planted."""
     site.shell(
         "for pid in $(cat /run/planted-pids 2>/dev/null); do kill -9 $pid 2>/dev/null; done; "
-        "if [ -s /run/wulf/pm_qos ]; then read -r pid _ </run/wulf/pm_qos && kill $pid 2>/dev/null; fi; "
+        "if [ -s /var/lib/wulf/pm_qos ]; then read -r pid _ </var/lib/wulf/pm_qos && kill $pid 2>/dev/null; fi; "
         "nft delete table inet f 2>/dev/null; "
         "while mountpoint -q /run/wulf; do umount -l /run/wulf; done; "
         "systemctl stop planted-smt 2>/dev/null; "
@@ -809,14 +809,14 @@ def _limit_restored(course: Course, case: Case) -> None:
     # All processes of the watcher's unit end with it.
     time.sleep(0.5)
     held = course.site.shell(
-        "read -r pid us </run/wulf/pm_qos && readlink /proc/$pid/fd/3 && echo $us"
+        "read -r pid us </var/lib/wulf/pm_qos && readlink /proc/$pid/fd/3 && echo $us"
     ).split()
     _must(held == [_LIMIT, "10"], f"nobody holds it: {held}")
     (setting,) = course.status().settings
     _must(setting.holds and setting.now == "10", f"status says {setting.now!r}")
     course.guard("lock", FIRST, "600", good=True)
     course.roll_back()
-    _must(not course.site.path("run/wulf/pm_qos").exists(), "somebody holds it still")
+    _must(not course.site.path("var/lib/wulf/pm_qos").exists(), "somebody holds it still")
 
 
 def _limit_ended(course: Course, case: Case) -> None:
@@ -824,7 +824,7 @@ def _limit_ended(course: Course, case: Case) -> None:
     course.site.shell(f": >{_LIMIT}")
     course.keep(_limit("10"))
     course.site.shell(
-        "read -r pid us </run/wulf/pm_qos && kill -9 $pid && while [ -d /proc/$pid/cwd/ ]; do :; done"
+        "read -r pid us </var/lib/wulf/pm_qos && kill -9 $pid && while [ -d /proc/$pid/cwd/ ]; do :; done"
     )
     (setting,) = course.status().settings
     _must(not setting.holds and setting.now == "unlimited", f"status says {setting.now!r}")

@@ -45,8 +45,12 @@ static struct plan open_plan(const char *tx) {
     struct plan plan;
     require_open(tx, "applied");
     require_own(tx);
-    if (plan_of(tx, &plan) != DONE)
-        fail(EXIT_FAILED, "the journal of %s cannot be read", tx);
+    const struct soundness soundness = soundness_of(tx);
+    if (!is_sound(&soundness) || plan_of(tx, &plan) != DONE)
+        fail(EXIT_FAILED, "the journal of %s is damaged: %s", tx, soundness.damaged);
+    const char *another = another_device(tx, &plan);
+    if (another)
+        fail(EXIT_FAILED, "%s", another);
     return plan;
 }
 
@@ -55,9 +59,7 @@ static void take_back(const char *tx, const struct step *step) {
     struct back back;
     if (back_of_step(tx, step, &back) != DONE || !step->known)
         fail(EXIT_FAILED, "%s: what was before it is damaged in the journal", step->knob);
-    const struct state now = back_now(&back);
-    forgive();
-    back_decide(&back, &now);
+    back_look(&back);
     if (put_back(&back) != DONE)
         fail(EXIT_FAILED, "%s: %s", step->knob, one_line(complaint("it is not as before"), SHOWN));
     back_say_left(&back);

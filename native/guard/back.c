@@ -19,12 +19,13 @@ enum outcome back_of_step(const char *tx, const struct step *step, struct back *
     return DONE;
 }
 
-struct state back_now(const struct back *back) {
-    struct state now = {0};
+static enum outcome now_of(const struct back *back, struct state *now) {
     const struct known_kind *known = back->step->known;
-    if (!known || known->kind->save(back->step, &now) != DONE)
-        now = (struct state){0};
-    return now;
+    *now = (struct state){0};
+    if (known && known->kind->save(back->step, now) == DONE)
+        return DONE;
+    *now = (struct state){0};
+    return FAILED;
 }
 
 static const struct item *find(const struct state *state, const char *key) {
@@ -95,6 +96,14 @@ void back_decide(struct back *back, const struct state *now) {
         decide_made(back, &back->after.at[i], now);
 }
 
+void back_look(struct back *back) {
+    struct state now;
+    if (now_of(back, &now) != DONE && now_of(back, &now) != DONE)
+        now = (struct state){0};
+    forgive();
+    back_decide(back, &now);
+}
+
 static bool item_is_back(const struct back *back, const struct item *item, const struct state *now) {
     const struct kind *kind = back->step->known->kind;
     const struct item *is = find(now, item->key);
@@ -107,9 +116,9 @@ static bool item_is_back(const struct back *back, const struct item *item, const
 }
 
 bool is_back(const struct back *back) {
-    if (!back->step->known)
+    struct state now;
+    if (!back->step->known || now_of(back, &now) != DONE)
         return false;
-    const struct state now = back_now(back);
     for (size_t i = 0; i < back->items.count; i++)
         if (!item_is_back(back, &back->items.at[i], &now))
             return false;
@@ -118,12 +127,12 @@ bool is_back(const struct back *back) {
 
 enum outcome put_back(struct back *back) {
     const struct kind *kind = back->step->known->kind;
-    const struct state now = back_now(back);
-    struct state differing = {0};
+    struct state now, differing = {0};
+    const bool seen = now_of(back, &now) == DONE;
     forgive();
     for (size_t i = 0; i < back->items.count; i++) {
         const struct item *item = &back->items.at[i];
-        if (!item_is_back(back, item, &now))
+        if (!seen || !item_is_back(back, item, &now))
             state_add_flagged(&differing, item->key, item->value, item->flags);
     }
     if (!differing.count)
@@ -145,8 +154,10 @@ void back_say_left(struct back *back) {
     if (back->is_said || !back->left.count)
         return;
     back->is_said = true;
+    /* What others have written into a file is not for all who may read what is said here. */
+    const bool is_content = is_same(back->step->kind_name, "stored");
     for (size_t i = 0; i < back->left.count; i++)
         text_print(&text, "%s%s %s", i ? ";" : "", back->left.at[i].key,
-                   one_line(back->left.at[i].value, 200));
+                   is_content ? "as it is now" : one_line(back->left.at[i].value, 200));
     say_left(back->step, text.at);
 }

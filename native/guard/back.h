@@ -16,10 +16,12 @@ struct back {
 
 /* Of one step of a change: FAILED where the state before it cannot be read. */
 MUST_CHECK enum outcome back_of_step(const char *tx, const struct step *step, struct back *back);
-/* Decide what has to come back by how things are now, or were when the undo began. */
+/* Decide what has to come back by how things were when the undo began. */
 void back_decide(struct back *back, const struct state *now);
-/* How things are now; nothing where that cannot be read. */
-struct state back_now(const struct back *back);
+/* The same by how things are now. What cannot be read is asked for once more: without it nothing tells what
+ * somebody else has set, and all that the change has set comes back. */
+void back_look(struct back *back);
+/* Whether all that has to come back is so; what cannot be read is not. */
 bool is_back(const struct back *back);
 /* Put it back; DONE when it then is. */
 MUST_CHECK enum outcome put_back(struct back *back);

@@ -7,6 +7,7 @@
 #include "guard/history.h"
 #include "guard/kind.h"
 #include "guard/kind/made.h"
+#include "guard/kind/module.h"
 #include "guard/lock.h"
 #include "guard/recover.h"
 #include "guard/tool.h"
@@ -105,10 +106,10 @@ static enum outcome save_step(const struct step *step, struct state *state) {
         return complain("this guard knows no access kind %s", step->kind_name);
     *state = (struct state){0};
     forgive();
-    if (step->known->kind->save(step, state) != DONE)
+    if (step->known->kind->save(step, state) != DONE || !state->count)
         return complain("%s", complaint("its state cannot be read, so it could not be put back"));
     forgive();
-    return state->count ? DONE : complain("its state cannot be read, so it could not be put back");
+    return DONE;
 }
 
 static void save_steps(const char *tx, const struct plan *plan) {
@@ -174,9 +175,34 @@ void require_own(const char *tx) {
         fail(EXIT_BUSY, "%s is not a change of this user", tx);
 }
 
+static bool device_is_another(const char *tx, const struct step *step, const char **why) {
+    const struct about about = about_of(tx);
+    const char *known = state_value(&about.devices, step->interface);
+    *why = "its journal cannot be read";
+    if (!known)
+        return !about.known;
+    const char *now = device_address(step->interface);
+    if (now && is_same(now, known))
+        return false;
+    *why = now ? print("another device has the name %s now: %s, not %s", step->interface, now, known)
+               : print("%s (%s) is not there", step->interface, known);
+    return true;
+}
+
+const char *another_device(const char *tx, const struct plan *plan) {
+    const char *why;
+    for (size_t i = 0; i < plan->count; i++)
+        if (device_is_another(tx, &plan->steps[i], &why))
+            return why;
+    return NULL;
+}
+
 /* What somebody has changed since `begin` is what has to come back. */
 static void renew(const char *tx, const struct plan *plan) {
     bool renewed = false;
+    const char *another = another_device(tx, plan);
+    if (another)
+        put_back_for(tx, another, another);
     for (size_t i = 0; i < plan->count; i++) {
         const struct step *step = &plan->steps[i];
         struct state now, saved = {0};
@@ -190,20 +216,6 @@ static void renew(const char *tx, const struct plan *plan) {
     }
     if (renewed && seal(tx, plan) != DONE)
         not_begun(tx, FULL_STATE);
-}
-
-bool device_is_another(const char *tx, const struct step *step, const char **why) {
-    const struct about about = about_of(tx);
-    const char *known = state_value(&about.devices, step->interface);
-    *why = "its journal cannot be read";
-    if (!known)
-        return !about.known;
-    const char *now = device_address(step->interface);
-    if (now && is_same(now, known))
-        return false;
-    *why = now ? print("another device has the name %s now: %s, not %s", step->interface, now, known)
-               : print("%s (%s) is not there", step->interface, known);
-    return true;
 }
 
 /* The devices that changes of before were of: a name that went to another one since is not followed. */
@@ -470,9 +482,7 @@ static void decide(struct undoing *undoing, bool goes_on) {
         struct back *back = &undoing->backs[i];
         if (undoing->skipped[i])
             continue;
-        const struct state now = back_now(back);
-        forgive();
-        back_decide(back, &now);
+        back_look(back);
         if (goes_on)
             only_known_left(back, &known);
         for (size_t j = 0; j < back->left.count; j++)
@@ -542,6 +552,8 @@ static const char *put_all_back(const char *tx, const struct tx_state *state, co
     undoing.at_boot = !is_same(about.boot, boot_id());
     undoing.backs = take((undoing.plan.count + 1) * sizeof *undoing.backs);
     undoing.skipped = take(undoing.plan.count + 1);
+    if (modules_back() != DONE)
+        text_print(&undoing.lost, " %s;", complaint("a driver cannot be loaded again"));
     for (size_t i = 0; i < undoing.plan.count; i++)
         prepare_step(&undoing, i, &soundness);
     decide(&undoing, is_same(state->word, "undoing"));

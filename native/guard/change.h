@@ -26,6 +26,7 @@ void close_change(const char *tx);
 /* Steps in the order in which they are put back: what makes others anew first, otherwise the last one first.
  */
 const struct step **undo_order(const struct plan *plan);
-bool device_is_another(const char *tx, const struct step *step, const char **why);
+/* Why an interface of the plan is not the one that the change began with; NULL where all are. */
+const char *another_device(const char *tx, const struct plan *plan);
 
 #endif

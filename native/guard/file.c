@@ -222,7 +222,7 @@ static void require_absent(int place, const char *name) {
 
 bool is_there(int place, const char *name) {
     struct stat about;
-    if (place < 0)
+    if (place < 0 && place != AT_FDCWD)
         return false;
     if (fstatat(place, name, &about, AT_SYMLINK_NOFOLLOW) == 0)
         return true;
@@ -246,6 +246,7 @@ struct names names_with(int place, const char *directory, const char *start) {
                        : -1;
     DIR *open = at < 0 ? NULL : fdopendir(at);
     if (!open) {
+        names.are_some = errno != ENOENT && errno != ENOTDIR;
         if (place >= 0 || place == AT_FDCWD)
             require_absent(place, directory);
         if (at >= 0)
@@ -266,6 +267,7 @@ struct names names_with(int place, const char *directory, const char *start) {
         }
         names.at[names.count++] = keep_text(entry->d_name);
     }
+    names.are_some = errno != 0;
     if (errno)
         require_absent(place, directory);
     closedir(open);

@@ -45,6 +45,7 @@ void discard_tree(int place, const char *name, const char *aside);
 struct names {
     char **at;
     size_t count;
+    bool are_some; /* there may be others, which could not be listed; never of our own directories */
 };
 struct names names_in(int place, const char *directory);
 /* Names that begin so. */

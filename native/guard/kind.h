@@ -6,7 +6,8 @@
 #include "guard/step.h"
 
 struct kind {
-    /* All that a change of it may change; FAILED with a complaint where it cannot be read or is nothing. */
+    /* All that a change of it may change; FAILED with a complaint where it cannot be read. Nothing begins
+     * where there is nothing. */
     enum outcome (*save)(const struct step *step, struct state *state);
     /* Set the value. */
     enum outcome (*put)(const struct step *step);
@@ -22,8 +23,8 @@ struct kind {
     /* Whether an item, which the change has not set itself, moves by itself after what it has set. May be
      * NULL. */
     bool (*moves)(const struct state *before, const struct state *after, const char *key);
-    /* Whether an item that is not there is gone with what it belonged to, so that nothing is to be put back.
-     * May be NULL. */
+    /* Whether an item that is not there, of what could be read, is gone with what it belonged to, so that
+     * nothing is to be put back. May be NULL. */
     bool (*is_gone)(const struct step *step, const char *key);
     /* Whether what is there instead of an item is others' alone, so that nothing more is to be put back. May
      * be NULL. */

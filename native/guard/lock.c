@@ -89,13 +89,26 @@ static void end_left(void) {
         end_marked(keep(text.at, text.size - 1));
 }
 
+static int seconds_to(int64_t until) { return (int)((until - now_ms()) / 1000); }
+
+/* One after the other: who waits to change something is not overtaken by ever more who look. */
+static bool lock_in_turn(int file, int how, int64_t until) {
+    const int turn =
+        openat(run_place(), "turn", O_RDONLY | O_NOFOLLOW | O_CLOEXEC | (how == LOCK_EX ? O_CREAT : 0), 0600);
+    const bool locked = (turn < 0 || lock_within(turn, LOCK_EX, seconds_to(until))) &&
+                        lock_within(file, how, seconds_to(until));
+    if (turn >= 0)
+        close(turn);
+    return locked;
+}
+
 void exclusively(bool puts_back) {
     const int64_t until = now_ms() + WAIT_S * 1000;
     for (;;) {
         mutex = open_lock("mutex");
         if (mutex < 0)
             fail(EXIT_ERROR, "cannot write to %s: %s", RUN_PLACE, complaint(strerror(errno)));
-        if (!lock_within(mutex, LOCK_EX, (int)((until - now_ms()) / 1000)))
+        if (!lock_in_turn(mutex, LOCK_EX, until))
             fail(EXIT_BUSY, "another guard is at work for more than %d s: %s", WAIT_S, holder());
         if (is_still(mutex, "mutex"))
             break;
@@ -114,7 +127,7 @@ void looking(void) {
     if (!is_there(run_place(), "mutex"))
         return;
     mutex = openat(run_place(), "mutex", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (mutex >= 0 && !lock_within(mutex, LOCK_SH, WAIT_S))
+    if (mutex >= 0 && !lock_in_turn(mutex, LOCK_SH, now_ms() + WAIT_S * 1000))
         fail(EXIT_BUSY, "another guard is at work for more than %d s: %s", WAIT_S, holder());
 }
 
@@ -206,8 +219,8 @@ enum outcome set_owner(const char *name, uid_t caller, int64_t since, int64_t un
         "lock", print("%s\t%lld\t%lld\t%u", name, (long long)since, (long long)until, (unsigned)caller));
 }
 
-void unlock_owner(const char *name) {
+void unlock_owner(const char *name, uid_t uid) {
     const struct owner owner = owner_now();
-    if (owner.is && is_same(owner.name, name))
+    if (owner.is && is_same(owner.name, name) && owner.uid == uid)
         remove_own(run_place(), "lock");
 }

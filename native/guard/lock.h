@@ -32,6 +32,6 @@ struct owner {
 struct owner owner_now(void);
 void require_owner(const char *name, uid_t caller);
 MUST_CHECK enum outcome set_owner(const char *name, uid_t caller, int64_t since, int64_t until);
-void unlock_owner(const char *name);
+void unlock_owner(const char *name, uid_t uid);
 
 #endif

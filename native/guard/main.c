@@ -67,7 +67,7 @@ static void lock(const char *owner, int64_t lease_s) {
 static void unlock(const char *owner) {
     const struct owner has = owner_now();
     if (!caller || has.uid == caller)
-        unlock_owner(owner);
+        unlock_owner(owner, has.uid);
     look_again(); /* who saw nothing open and was stopped on its way out */
 }
 

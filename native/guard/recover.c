@@ -3,6 +3,7 @@
 #include "guard/answer.h"
 #include "guard/change.h"
 #include "guard/kind/keeping.h"
+#include "guard/kind/module.h"
 #include "guard/lock.h"
 
 #include <string.h>
@@ -53,9 +54,9 @@ static void give_up(const char *tx, bool stuck) {
         if (undo(tx, "at a later attempt") != EXIT_DONE)
             return;
     } else {
-        const char *owner = about_of(tx).owner;
+        const struct about about = about_of(tx);
         if (undo(tx, "not confirmed in time") == EXIT_DONE)
-            unlock_owner(owner);
+            unlock_owner(about.owner, about.uid);
     }
 }
 
@@ -121,6 +122,9 @@ bool tidy(void) {
     tidy_files(state_place(), "open.");
     if (open_changes(OPEN_ALL).count)
         return false;
+    const struct names unloaded = names_with(state_place(), ".", UNLOADED);
+    for (size_t i = 0; i < unloaded.count; i++) /* somebody has left it so */
+        remove_own(state_place(), unloaded.at[i]);
     no_recover_at_boot();
     return true;
 }

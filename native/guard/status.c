@@ -52,9 +52,7 @@ static void show_setting(const struct touched *touched) {
                         .before = touched->before,
                         .after = touched->after,
                         .after_known = touched->after_known};
-    const struct state now = back_now(&back);
-    forgive();
-    back_decide(&back, &now);
+    back_look(&back);
     bool differs = touched->broken != NULL;
     for (size_t i = 0; i < back.left.count; i++) { /* of items that the change has set itself */
         const char *before = state_value(&back.before, back.left.at[i].key),
@@ -123,8 +121,7 @@ static void leaves_of_step(const char *tx, const struct step *step, const struct
     const bool known =
         step->known && !is_damaged(soundness, step->number) && back_of_step(tx, step, &back) == DONE;
     if (known) {
-        const struct state now = back_now(&back);
-        back_decide(&back, &now);
+        back_look(&back);
         if (!back.left.count && is_back(&back)) {
             forgive();
             return;

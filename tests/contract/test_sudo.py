@@ -366,6 +366,20 @@ def test_what_is_somebody_elses_is_not_ended(granted: Node, verb: str) -> None:
     assert lock.startswith("root-owner")
 
 
+def test_a_change_that_runs_out_ends_no_lease_of_somebody_else_under_the_same_name(granted: Node) -> None:
+    granted.guard("lock me 600")
+    granted.guard("begin A me 3", stdin=STEP)
+    assert granted.guard("apply A").returncode == 0
+    granted.guard("unlock me")
+    assert granted.root(PLACE, "lock", "me", "600").returncode == 0
+    deadline = time.monotonic() + 60
+    while granted.root("cat", "/var/lib/wulf/tx/A/state").stdout.split()[0] != "undone":
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    time.sleep(1)
+    assert granted.root("cat", "/run/wulf/lock").stdout.startswith("me\t")
+
+
 def test_leases_and_deadlines_have_an_end(granted: Node) -> None:
     assert "too long" in granted.guard("lock me 999999999").stdout
     assert granted.guard("lock me 3600").returncode == 0

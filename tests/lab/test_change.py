@@ -211,12 +211,12 @@ def test_a_limit_that_the_watcher_restored_is_held_by_nobody_of_it(run, lab_clus
     gone = "until [ -z \"$(systemctl list-units --no-legend 'wulf-guard*')\" ]; do sleep 0.1; done"
     on(lab_cluster, "node01", gone, timeout_s=120)
     held = on(
-        lab_cluster, "node01", "read -r pid us </run/wulf/pm_qos && readlink /proc/$pid/fd/3 && echo $us"
+        lab_cluster, "node01", "read -r pid us </var/lib/wulf/pm_qos && readlink /proc/$pid/fd/3 && echo $us"
     )
     assert held.split() == ["/run/latency", "10"]
     assert "wulf-latency" in on(
-        lab_cluster, "node01", "read -r pid _ </run/wulf/pm_qos; cat /proc/$pid/cgroup"
+        lab_cluster, "node01", "read -r pid _ </var/lib/wulf/pm_qos; cat /proc/$pid/cgroup"
     )
     assert run("rollback", "--cluster", "lab").returncode == 0
-    assert "fd" not in on(lab_cluster, "node01", "cat /run/wulf/pm_qos 2>/dev/null || :")
+    assert "fd" not in on(lab_cluster, "node01", "cat /var/lib/wulf/pm_qos 2>/dev/null || :")
     assert on(lab_cluster, "node01", "systemctl list-units --no-legend 'wulf-latency*'").strip() == ""

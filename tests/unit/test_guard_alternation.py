@@ -132,3 +132,13 @@ def test_after_an_alternation_a_part_is_made_whatever_was_made_before(place):
     place.done("part", "A", "1")
     assert values(place) == ["0", "1"]
     assert gone(place, where)
+
+
+def test_of_a_damaged_journal_no_part_is_made(place: Place) -> None:
+    place.done("lock", "me", "60")
+    place.done("swap", "-", "A", "me", "30", stdin=f"k\tsysctl\t-\t{IDLE}\t0\n")
+    place.done("part", "A", "0")
+    plan = place.state / "tx/A/plan"
+    plan.write_text(plan.read_text().replace(IDLE, SACK))
+    assert "the journal of A is damaged: plan" in place.guard("part", "A", "1").stdout
+    assert values(place) == ["1", "1"]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit import test_access as faked
-from tests.unit.guard_place import Place
+from tests.unit.guard_place import Place, wait
 from wulf.node.change.guard import FAILED
 from wulf.node.change.shell_functions import access_functions
 
@@ -251,8 +251,9 @@ def test_interrupts_are_known_by_name(both: Both) -> None:
     assert set(before) < set(both.look())
 
 
-def test_a_module_is_loaded_anew_and_the_link_is_as_before(both: Both) -> None:
-    both.tool("modprobe", faked.MODPROBE)
+def driven(both: Both, modprobe: str = faked.MODPROBE) -> None:
+    """Plant eth0, its driver, and what loads that."""
+    both.tool("modprobe", modprobe)
     both.tool("ip", faked.IP)
     for name in ("class", "module/igb"):
         (both.tree / name).mkdir(parents=True)
@@ -262,6 +263,10 @@ def test_a_module_is_loaded_anew_and_the_link_is_as_before(both: Both) -> None:
     both.plant("class/eth0/mtu", "9000\n")
     both.plant("addresses", "2: eth0 inet 10.0.0.1/24 scope global eth0\n")
     both.plant("routes", "10.1.0.0/16 via 10.0.0.254\n")
+
+
+def test_a_module_is_loaded_anew_and_the_link_is_as_before(both: Both) -> None:
+    driven(both)
     before = both.look()
     step = "k\tmodule\teth0\tInterruptThrottleRate\t"
     both.done("begin", "A", "me", "60", stdin=f"{step}1\n")
@@ -278,6 +283,50 @@ def test_a_module_is_loaded_anew_and_the_link_is_as_before(both: Both) -> None:
     shutil.copytree(both.tree / "class/eth0", both.tree / "class/eth1", symlinks=True)
     both.done("begin", "C", "me", "60", stdin=f"{step}2\n")
     assert "also drives eth1" in both.guard("apply", "C").stdout
+
+
+#: Ends whoever runs the tool, once.
+ENDS = """\
+[ -e ended ] || {
+    : >ended
+    while read -r name number; do [ "$name" != PPid: ] || kill -9 "$number"; done </proc/$$/status
+}
+"""
+
+
+@pytest.mark.parametrize("when", ["unloaded", "loaded", "link set dev", "addr replace", "route replace"])
+def test_a_driver_is_loaded_again_whenever_the_guard_is_ended(both: Both, when: str) -> None:
+    driven(both)
+    before = both.look()
+    unloads = "rm -rf class/eth0 module/igb/parameters addresses routes\n"
+    if when == "unloaded":
+        both.tool("modprobe", faked.MODPROBE.replace(unloads, unloads + ENDS))
+    elif when == "loaded":
+        both.tool("modprobe", faked.MODPROBE + ENDS)
+    else:
+        both.tool(
+            "ip", faked.IP.replace("|| exit\n", f'|| exit\ncase "$*" in "{when}"*) {ENDS} ;; esac\n', 1)
+        )
+    both.done("begin", "A", "me", "3", stdin="k\tmodule\teth0\tInterruptThrottleRate\t1\n")
+    both.guard("apply", "A")
+    wait(lambda: both.journal("A") in ("undone", "stuck"), seconds=60)
+    (both.tree / "ended").unlink()
+    assert (both.journal("A"), both.look()) == ("undone", before)
+    assert not list(both.state.glob("unloaded.*"))
+
+
+def test_what_a_driver_does_not_show_is_known_although_run_is_wiped(both: Both) -> None:
+    hidden = faked.MODPROBE.replace('"module/igb/parameters/${2%%=*}"', "hidden").replace(
+        "module/igb/parameters/InterruptThrottleRate", "hidden"
+    )
+    driven(both, hidden)
+    before = both.look()
+    both.done("begin", "A", "me", "3", stdin="k\tmodule\teth0\tInterruptThrottleRate\t1\n")
+    both.done("apply", "A")
+    assert both.look() != before
+    shutil.rmtree(both.run)
+    wait(lambda: both.journal("A") in ("undone", "stuck"), seconds=60)
+    assert (both.journal("A"), both.look()) == ("undone", before)
 
 
 @pytest.fixture

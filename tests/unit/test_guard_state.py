@@ -254,7 +254,7 @@ def test_a_confirmed_limit_outlives_the_watcher_that_restored_it(node: Node) -> 
     (row,) = [line.split("\t") for line in node.done("status").splitlines() if line.startswith("set\t")]
     assert row[6:] == ["different", "10", "10", "10"]
     # A holder that somebody ends is seen.
-    holder = int((node.run / "pm_qos").read_text().split()[0])
+    holder = int((node.state / "pm_qos").read_text().split()[0])
     os.kill(holder, signal.SIGKILL)
     wait(lambda: not Path(f"/proc/{holder}/cwd").exists())
     (row,) = [line.split("\t") for line in node.done("status").splitlines() if line.startswith("set\t")]
@@ -262,9 +262,34 @@ def test_a_confirmed_limit_outlives_the_watcher_that_restored_it(node: Node) -> 
     node.done("lock", "me", "600")
     node.done("begin", "C", "me", "600", stdin=f"cpu.cstates_pmqos\tpm_qos\t-\t{device}\t5\n")
     node.done("apply", "C")
-    last = int((node.run / "pm_qos").read_text().split()[0])
+    last = int((node.state / "pm_qos").read_text().split()[0])
     node.done("undo", "C")
     wait(lambda: not Path(f"/proc/{last}/cwd").exists())
+
+
+def test_a_limit_is_let_go_although_run_is_wiped(node: Node) -> None:
+    device = _file(node, "cpu_dma_latency", "")
+    node.done("begin", "A", "me", "4", stdin=f"cpu.cstates_pmqos\tpm_qos\t-\t{device}\t0\n")
+    node.done("apply", "A")
+    holder = int((node.state / "pm_qos").read_text().split()[0])
+    shutil.rmtree(node.run)
+    wait(lambda: node.journal("A") == "undone", seconds=60)
+    wait(lambda: not Path(f"/proc/{holder}/cwd").exists())
+
+
+def test_a_guard_that_is_ended_leaves_no_second_holder(node: Node) -> None:
+    device = _file(node, "cpu_dma_latency", "")
+    node.keep("A", f"cpu.cstates_pmqos pm_qos - {device}=10")
+    first = int((node.state / "pm_qos").read_text().split()[0])
+    # As a guard starts it, which was then ended.
+    second = subprocess.Popen(node.argv("hold", str(device), "5"))
+    try:
+        wait(lambda: not Path(f"/proc/{first}/cwd").exists())
+        node.make("B", f"cpu.cstates_pmqos pm_qos - {device}=unlimited")
+        assert second.wait(timeout=10) == -signal.SIGKILL
+    finally:
+        second.kill()
+        second.wait()
 
 
 def _of_unit(name: str) -> list[str]:
@@ -429,6 +454,8 @@ EDITS = [
     ("b = 9\nz = 8\n", NEW, "b = 9\nz = 8\n"),
     ("b = 9\nz = 8\n", NEW + "c = 3\n", "b = 9\nc = 3\nz = 8\n"),
     ("b = 9\nz = 8\n", NEW.replace("b = 2", "b = 7"), "b = 7\nz = 8\n"),
+    (None, NEW + "; theirs\n", "; theirs\n"),
+    ("b = 9\n", NEW + "blacklist theirs\n", "b = 9\nblacklist theirs\n"),
 ]
 
 
@@ -453,6 +480,17 @@ def test_of_a_file_of_lines_those_of_others_stay(
         node.done("undo", "A")
     assert (file.read_text() if file.exists() else None) == after
     assert ("left as somebody else has set it: k" in node.log()) == (meanwhile != NEW)
+
+
+@pytest.mark.parametrize("name", ["secret", "secret.conf"])
+def test_what_others_have_written_into_a_file_is_not_shown(node: Node, name: str) -> None:
+    file = node.directory / name
+    node.make("A", f"k stored - {file}=file:600:d29yZCA9IDEK")
+    file.write_text("word = theirs\n")
+    said = node.done("undo", "A") + node.log()
+    assert "left\tk\t" in said
+    assert "theirs" not in said
+    assert base64.b64encode(b"word = theirs\n").decode() not in said
 
 
 def test_a_line_that_comes_between_begin_and_apply_stays(node: Node) -> None:
@@ -507,6 +545,19 @@ def test_rules_with_elements_that_time_out_come_back(filtering: Node) -> None:
     assert "192.0.2.3" in rules
     assert 'elements = { 10.0.0.0/8, 192.168.0.0/16 comment "a, { b }" }' in rules
     assert int(rules.split("192.0.2.1 timeout 3600s expires ")[1].partition("s")[0]) < 3599
+
+
+def test_rules_that_come_while_a_service_does_not_start_stay(filtering: Node) -> None:
+    filtering.inside("nft", "table inet other { }")
+    filtering.make("A", FILTER)
+    filtering.inside("nft", "table inet other { }")
+    filtering.program("systemctl", SYSTEMCTL.replace("broken.service", "nftables.service"))
+    assert "not put back" in filtering.guard("undo", "A").stdout
+    filtering.inside("nft", "table inet theirs { }")
+    filtering.program("systemctl", SYSTEMCTL)
+    filtering.done("undo", "A")
+    assert "table inet theirs" in _rules(filtering)
+    assert "table inet f" in _rules(filtering)
 
 
 def test_rules_that_somebody_else_has_made_meanwhile_stay(filtering: Node) -> None:
@@ -602,9 +653,13 @@ def test_the_exemption_of_the_cluster_s_interface_goes(node: Node, confirmed: bo
 # --- every other kind, through the guard ---------------------------------------------------------------------
 
 
+def _veth(node: Node) -> None:
+    node.inside("ip", "link", "add", "eth0", "mtu", "1500", "type", "veth", "peer", "name", "peer0")
+
+
 def _link(node: Node) -> tuple[str, Callable[[], str]]:
     node.inside("mount", "-t", "sysfs", "sysfs", "/sys")  # that of the own network
-    node.inside("ip", "link", "add", "eth0", "mtu", "1500", "type", "veth", "peer", "name", "peer0")
+    _veth(node)
     return "nic.mtu link eth0 mtu=1400", lambda: node.inside("ip", "-o", "link", "show", "eth0")
 
 
@@ -663,7 +718,7 @@ def test_what_is_kept_is_known_again_after_a_boot(node: Node) -> None:
     rules = "table inet f { chain in { type filter hook input priority 0; }; }"
     node.inside("nft", rules)
     node.keep("A", "net.conntrack firewall eth0 tracking=exempt", f"cpu.cstates_pmqos pm_qos - {device}=10")
-    holder = int((node.run / "pm_qos").read_text().split()[0])
+    holder = int((node.state / "pm_qos").read_text().split()[0])
     node.boot_anew()
     os.kill(holder, signal.SIGKILL)
     node.inside("nft", "flush ruleset")
@@ -686,3 +741,20 @@ def test_what_is_kept_is_known_again_after_a_boot(node: Node) -> None:
 
 def _kept(kind: str, interface: str, target: str, value: str) -> Step:
     return Step(knob=kind, kind=kind, interface=interface, target=target, value=value)
+
+
+# --- another device under the same name ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("verb", ["apply", "part"])
+def test_a_name_that_goes_to_another_device_is_not_followed(node: Node, verb: str) -> None:
+    _, value = _link(node)
+    node.done("begin", "A", "me", "600", stdin="nic.mtu\tlink\teth0\tmtu\t1400\n")
+    if verb == "part":
+        node.done("apply", "A")
+        node.done("part", "A", "0")
+    node.inside("ip", "link", "del", "eth0")
+    _veth(node)
+    said = node.guard(verb, "A", *(["1"] if verb == "part" else []))
+    assert "another device has the name eth0 now" in said.stdout
+    assert "mtu 1500" in value()

@@ -1,6 +1,7 @@
 /* A file under /proc or /sys, or all files of some patterns; a value has a word for each pattern. */
 #include "guard/kind/files.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -12,9 +13,14 @@ static enum outcome get(const struct step *step, struct text *value) {
     return files_get(step->target, value);
 }
 
-static bool is_directory(const char *path) {
+static bool is_there_as_directory(const char *path) {
     struct stat about;
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+static bool is_absent(const char *path) {
+    struct stat about;
+    return stat(path, &about) != 0 && errno == ENOENT;
 }
 
 /* An interface that has fewer queues than when they were set has none of their settings, and would make a new
@@ -26,7 +32,7 @@ static bool is_gone(const struct step *step, const char *path) {
         return false;
     const char *directory = keep(path, (size_t)(queues - path) + strlen("/queues"));
     const char *queue = keep(path, (size_t)(strrchr(path, '/') - path));
-    return is_directory(directory) && !is_directory(queue);
+    return is_there_as_directory(directory) && is_absent(queue);
 }
 
 const struct kind kind_file = {

@@ -2,6 +2,7 @@
 
 #include "guard/tool.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -28,10 +29,13 @@ static void find_files(const char *before, const char *rest, struct names *found
             find_files(path, slash + 1, found, room);
         else if (access(path, F_OK) == 0)
             add_name(found, room, keep_text(path));
+        else if (errno != ENOENT && errno != ENOTDIR)
+            found->are_some = true;
         return;
     }
     /* A link such as those of /sys/class/net is followed. */
     const struct names names = names_in(AT_FDCWD, print("%s/.", *before ? before : ""));
+    found->are_some = found->are_some || names.are_some;
     for (size_t i = 0; i < names.count; i++)
         if (fnmatch(part, names.at[i], 0) == 0) {
             const char *path = print("%s/%s", before, names.at[i]);
@@ -48,6 +52,11 @@ struct names files_of(const char *pattern) {
     if (*pattern == '/')
         find_files("", pattern + 1, &found, &room);
     return found;
+}
+
+enum outcome all_files_of(const char *pattern, struct names *files) {
+    *files = files_of(pattern);
+    return files->are_some ? complain("not all of %s can be listed", pattern) : DONE;
 }
 
 struct names words_of(const char *text) {
@@ -74,7 +83,9 @@ enum outcome file_value(const char *path, char **value) {
 enum outcome files_save(const char *patterns, struct state *state) {
     const struct names words = words_of(patterns);
     for (size_t i = 0; i < words.count; i++) {
-        const struct names files = files_of(words.at[i]);
+        struct names files;
+        if (all_files_of(words.at[i], &files) != DONE)
+            return FAILED;
         for (size_t j = 0; j < files.count; j++) {
             char *value;
             if (file_value(files.at[j], &value) != DONE)
@@ -88,7 +99,9 @@ enum outcome files_save(const char *patterns, struct state *state) {
 enum outcome files_put(const char *patterns, const char *values) {
     const struct names words = words_of(patterns), each = words_of(values);
     for (size_t i = 0; i < words.count; i++) {
-        const struct names files = files_of(words.at[i]);
+        struct names files;
+        if (all_files_of(words.at[i], &files) != DONE)
+            return FAILED;
         const char *value = words.count == 1 ? values : each.count > i ? each.at[i] : each.at[each.count - 1];
         for (size_t j = 0; j < files.count; j++)
             if (set_value(files.at[j], value) != DONE)

@@ -7,6 +7,8 @@
 
 /* The files of a pattern, sorted; a pattern is a path in whose parts * stands for anything. */
 struct names files_of(const char *pattern);
+/* The same; FAILED where one may be missing. */
+MUST_CHECK enum outcome all_files_of(const char *pattern, struct names *files);
 /* Words of a text with spaces between. */
 struct names words_of(const char *text);
 /* What a file says: of "always [madvise] never" the word in brackets. */

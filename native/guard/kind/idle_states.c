@@ -23,7 +23,9 @@ static enum outcome put(const struct step *step) {
     if (!some && !is_same(step->value, "all allowed"))
         return complain("idle states are 'all allowed' or 'disabled: NAME NAME', not '%s'", step->value);
     const char *names = some ? step->value + strlen("disabled:") : "";
-    const struct names files = files_of(step->target);
+    struct names files;
+    if (all_files_of(step->target, &files) != DONE)
+        return FAILED;
     for (size_t i = 0; i < files.count; i++)
         if (set_value(files.at[i],
                       is_word_of(name_of(files.at[i]), names + strspn(names, " ")) ? "1" : "0") != DONE)

@@ -249,24 +249,33 @@ enum outcome write_kept(const char *path, const char *text, unsigned mode) {
 
 /* --- line by line --- */
 
+/* NAME = VALUE, a comment, or words that say something by themselves: no part of something larger. */
+static bool stands_alone(struct bytes line) {
+    line = bytes_trimmed(line);
+    if (!line.size || strchr("#;", line.at[0]))
+        return true;
+    bool alone = line.at[0] != '[';
+    for (size_t i = 0; i < line.size && !memchr(line.at, '=', line.size); i++)
+        alone = alone && !strchr("{}<>", line.at[i]);
+    return alone;
+}
+
 bool has_lines(const struct kept *kept) {
     if (kept->is == KEPT_ABSENT)
         return true;
     if (kept->is != KEPT_FILE || (kept->content.size && memchr(kept->content.at, 0, kept->content.size)))
         return false;
     struct bytes rest = {text_string(&kept->content), kept->content.size}, line;
-    while (next_line(&rest, &line)) {
-        line = bytes_trimmed(line);
-        if (line.size && line.at[0] != '#' && (line.at[0] == '[' || !memchr(line.at, '=', line.size)))
+    while (next_line(&rest, &line))
+        if (!stands_alone(line))
             return false;
-    }
     return true;
 }
 
 char *line_name(struct bytes line) {
     struct bytes name;
     line = bytes_trimmed(line);
-    if (!line.size || line.at[0] == '#' || !cut(&line, '=', &name))
+    if (!line.size || strchr("#;", line.at[0]) || !cut(&line, '=', &name))
         return keep(line.at, line.size);
     name = bytes_trimmed(name);
     return keep(name.at, name.size);

@@ -26,7 +26,7 @@ MUST_CHECK enum outcome kept_write(const char *path, const struct kept *kept);
 /* A text, whoever has the file. */
 MUST_CHECK enum outcome write_kept(const char *path, const char *text, unsigned mode);
 
-/* Whether a file is of lines NAME = VALUE and comments alone, each of which is an item. */
+/* Whether each line of a file (NAME = VALUE, a comment, words) says something by itself, and is an item. */
 bool has_lines(const struct kept *kept);
 /* The name of a line: what is before its =, or all of it. */
 char *line_name(struct bytes line);

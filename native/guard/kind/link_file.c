@@ -231,6 +231,8 @@ static enum outcome add_dropins(const char *name, struct text *text) {
     for (size_t i = 0; i < COUNT(DIRECTORIES); i++) {
         const char *directory = print("%s%s.d", DIRECTORIES[i], name);
         const struct names names = names_in(AT_FDCWD, directory);
+        if (names.are_some)
+            return complain("%s cannot be listed", directory);
         for (size_t j = 0; j < names.count; j++)
             if (!is_hidden(i, name, names.at[j]) && ends_with(names.at[j], ".conf"))
                 text_print(&words, "%s/%s ", directory, names.at[j]);

@@ -341,6 +341,8 @@ enum outcome made_within_scope(const char *path, const struct kept *kept) {
         require_lines(path, kept) != DONE || require_script(path) != DONE)
         return FAILED;
     const struct names names = names_in(AT_FDCWD, "/sys/class/net");
+    if (names.are_some)
+        return complain("the interfaces of the node cannot be listed");
     for (size_t i = 0; i < names.count; i++)
         if (is_of_device(path, kept, names.at[i]) && require_interface(path, names.at[i]) != DONE)
             return FAILED;

@@ -2,8 +2,8 @@
  * and addresses and routes with it: they are put back. `-` stands for "not given". */
 #include "guard/kind/module.h"
 
+#include "guard/answer.h"
 #include "guard/kind/files.h"
-
 #include "guard/read/ip.h"
 #include "guard/tool.h"
 
@@ -39,36 +39,50 @@ static const char *option_in(struct bytes line, const char *driver, const char *
     return found;
 }
 
-static const char *option_given(const char *driver, const char *parameter) {
-    const char *found = NULL;
-    const struct names files = files_of("/etc/modprobe.d/*.conf");
+static enum outcome option_given(const char *driver, const char *parameter, const char **found) {
+    struct names files;
+    *found = "-";
+    if (all_files_of("/etc/modprobe.d/*.conf", &files) != DONE)
+        return FAILED;
     for (size_t i = 0; i < files.count; i++) {
         struct text text = {0};
         if (read_any(files.at[i], &text) != DONE)
-            continue;
+            return FAILED;
         struct bytes rest = {text_string(&text), text.size}, line;
         while (next_line(&rest, &line)) {
             const char *value = option_in(line, driver, parameter);
-            found = value ? value : found;
+            *found = value ? value : *found;
         }
     }
-    forgive();
-    return found;
+    return DONE;
+}
+
+/* Of drivers that do not show it. Not in /run, which somebody may wipe: the driver would stay as it is. */
+static const char *note_of(const char *driver, const char *parameter) {
+    return print("module.%s.%s", driver, parameter);
 }
 
 /* What it was loaded with. */
-static const char *given(const char *driver, const char *parameter) {
-    char *value;
+static enum outcome given(const char *driver, const char *parameter, const char **value) {
+    char *shown;
     struct text text = {0};
-    if (read_value(print("/sys/module/%s/parameters/%s", driver, parameter), &value) == DONE && *value)
-        return value;
-    if (read_own(run_place(), print("module.%s.%s", driver, parameter), &text) == DONE && text.size > 1) {
-        forgive();
-        return keep(text.at, text.size - 1);
+    struct bytes boot;
+    const char *note = note_of(driver, parameter);
+    if (read_value(print("/sys/module/%s/parameters/%s", driver, parameter), &shown) == DONE && *shown) {
+        *value = shown;
+        return DONE;
     }
     forgive();
-    const char *option = option_given(driver, parameter);
-    return option ? option : "-";
+    if (is_there(state_place(), note)) {
+        if (read_own(state_place(), note, &text) != DONE)
+            return FAILED;
+        struct bytes rest = {text_string(&text), text.size ? text.size - 1 : 0};
+        if (cut(&rest, ' ', &boot) && bytes_are(boot, boot_id())) {
+            *value = keep(rest.at, rest.size);
+            return DONE;
+        }
+    }
+    return option_given(driver, parameter, value);
 }
 
 static enum outcome checked(const struct step *step) {
@@ -78,10 +92,11 @@ static enum outcome checked(const struct step *step) {
 }
 
 static enum outcome save(const struct step *step, struct state *state) {
-    const char *driver;
-    if (checked(step) != DONE || module_of(step->interface, &driver) != DONE)
+    const char *driver, *value;
+    if (checked(step) != DONE || module_of(step->interface, &driver) != DONE ||
+        given(driver, step->target, &value) != DONE)
         return FAILED;
-    state_add(state, step->target, given(driver, step->target));
+    state_add(state, step->target, value);
     return DONE;
 }
 
@@ -93,7 +108,7 @@ static const char *others_of(const char *interface, const char *driver) {
             return names.at[i];
     }
     forgive();
-    return NULL;
+    return names.are_some ? "others that cannot be listed" : NULL;
 }
 
 struct link_before {
@@ -166,18 +181,78 @@ static enum outcome bring_back(const char *interface, const struct link_before *
 }
 
 static enum outcome load(const char *driver, const char *parameter, const char *value) {
-    const char *note = print("module.%s.%s", driver, parameter);
+    const char *note = note_of(driver, parameter);
     if (is_same(value, "-")) {
         if (RUN("modprobe", driver) != DONE)
             return FAILED;
         if (!explaining)
-            remove_own(run_place(), note);
+            remove_own(state_place(), note);
         return DONE;
     }
     if (RUN("modprobe", driver, print("%s=%s", parameter, value)) != DONE)
         return FAILED;
-    const char *line = print("%s\n", value);
-    return explaining ? DONE : store(run_place(), note, line, strlen(line), false);
+    return explaining ? DONE : store_or_spare(state_place(), note, print("%s %s\n", boot_id(), value), false);
+}
+
+/* --- a guard that is ended while the driver is not loaded --- */
+
+static enum outcome note_unloaded(const struct step *step, const char *driver,
+                                  const struct link_before *before) {
+    struct state state = {0};
+    struct text text = {0};
+    if (explaining)
+        return DONE;
+    state_add(&state, "boot", boot_id());
+    state_add(&state, "driver", driver);
+    state_add(&state, "parameter", step->target);
+    state_add(&state, "mtu", before->mtu);
+    state_add(&state, "addresses", text_string(&before->addresses));
+    state_add(&state, "routes", text_string(&before->routes));
+    state_write(&state, &text);
+    return store_or_spare(state_place(), print(UNLOADED "%s", step->interface), text.at, false);
+}
+
+static void forget_unloaded(const char *interface) {
+    if (!explaining)
+        remove_own(state_place(), print(UNLOADED "%s", interface));
+}
+
+static enum outcome load_again(const char *interface, const struct state *state) {
+    const char *driver = state_value(state, "driver"), *parameter = state_value(state, "parameter"),
+               *addresses = state_value(state, "addresses"), *routes = state_value(state, "routes");
+    struct link_before before = {.mtu = state_value(state, "mtu")};
+    if (!driver || !parameter || !before.mtu || !addresses || !routes)
+        return complain("how %s was cannot be read", interface);
+    text_word(&before.addresses, addresses);
+    text_word(&before.routes, routes);
+    if (!is_there(AT_FDCWD, print("/sys/class/net/%s", interface)) && load(driver, parameter, "-") != DONE)
+        return FAILED;
+    return bring_back(interface, &before);
+}
+
+enum outcome modules_back(void) {
+    const struct names names = names_with(state_place(), ".", UNLOADED);
+    enum outcome outcome = DONE;
+    for (size_t i = 0; i < names.count; i++) {
+        const char *interface = names.at[i] + strlen(UNLOADED);
+        struct text text = {0};
+        struct state state = {0};
+        if (ends_with(interface, ".new")) /* it was not written to its end, and nothing was unloaded */
+            continue;
+        const bool known =
+            read_own(state_place(), names.at[i], &text) == DONE && state_read(&text, &state) == DONE;
+        const char *boot = state_value(&state, "boot");
+        if (boot && !is_same(boot, boot_id())) { /* it was loaded anew with that boot */
+            forget_unloaded(interface);
+            continue;
+        }
+        note("the driver of %s is loaded again: a guard was ended before that", interface);
+        if (known && load_again(interface, &state) == DONE)
+            forget_unloaded(interface);
+        else
+            outcome = FAILED;
+    }
+    return outcome;
 }
 
 static enum outcome set(const struct step *step, const char *value) {
@@ -188,14 +263,15 @@ static enum outcome set(const struct step *step, const char *value) {
     const char *other = others_of(step->interface, driver);
     if (other)
         return complain("%s also drives %s: loading it anew would take that down", driver, other);
-    if (look(step->interface, &before) != DONE || RUN("modprobe", "-r", driver) != DONE)
+    if (look(step->interface, &before) != DONE || note_unloaded(step, driver, &before) != DONE ||
+        RUN("modprobe", "-r", driver) != DONE)
         return FAILED;
-    if (load(driver, step->target, value) == DONE)
-        return bring_back(step->interface, &before);
-    const char *why = complaint("it was refused");
-    if (RUN("modprobe", driver) != DONE || bring_back(step->interface, &before) != DONE)
+    const bool loaded = load(driver, step->target, value) == DONE;
+    const char *why = loaded ? NULL : complaint("it was refused");
+    if ((!loaded && RUN("modprobe", driver) != DONE) || bring_back(step->interface, &before) != DONE)
         return FAILED;
-    return complain("%s", why);
+    forget_unloaded(step->interface);
+    return loaded ? DONE : complain("%s", why);
 }
 
 static enum outcome put(const struct step *step) { return set(step, step->value); }

@@ -26,38 +26,56 @@ static enum outcome limit_of(const char *value, uint64_t *limit) {
     return bytes_number((struct bytes){value, strlen(value)}, INT32_MAX, limit) ? DONE : FAILED;
 }
 
-/* What holds it: our own program with these words, so that nobody else's process is taken for it. */
-static enum outcome holder(const char *device, uint64_t *pid, const char **limit) {
-    struct text text = {0}, line = {0};
-    if (read_own(run_place(), NOTE, &text) != DONE)
-        return FAILED;
-    struct bytes rest = {text_string(&text), text.size}, word;
-    if (!cut(&rest, ' ', &word) || !bytes_number(word, INT32_MAX, pid))
-        return FAILED;
-    if (rest.size)
-        rest.size--;
-    *limit = keep(rest.at, rest.size);
-    const char *known = print("%s hold %s %s", PROGRAM_PLACE, device, *limit);
-    if (read_any(print("/proc/%d/cmdline", (int)*pid), &line) != DONE || line.size != strlen(known) + 1)
+/* Whether a process is our own program with these words, so that nobody else's is taken for it. */
+static enum outcome holds(uint64_t pid, const char *device, const char *limit, bool *is) {
+    struct text line = {0};
+    const char *known = print("%s hold %s %s", PROGRAM_PLACE, device, limit);
+    *is = false;
+    if (kill((pid_t)pid, 0) != 0 && errno == ESRCH)
+        return DONE;
+    if (read_any(print("/proc/%d/cmdline", (int)pid), &line) != DONE)
         return FAILED;
     for (size_t i = 0; i + 1 < line.size; i++)
         if (line.at[i] == 0)
             line.at[i] = ' ';
-    return is_same(line.at, known) ? DONE : FAILED;
+    *is = line.size == strlen(known) + 1 && is_same(line.at, known);
+    return DONE;
 }
 
-static const char *value_now(const struct step *step) {
-    uint64_t pid;
-    const char *limit;
-    const bool held = holder(step->target, &pid, &limit) == DONE;
-    forgive();
-    return held ? limit : UNLIMITED;
+/* What holds it: 0 and UNLIMITED where nothing does. The note of it is not in /run, which somebody may wipe:
+ * it would hold on, and nobody would know. */
+static enum outcome holder(const char *device, uint64_t *pid, const char **limit) {
+    struct text text = {0};
+    bool is;
+    *pid = 0;
+    *limit = UNLIMITED;
+    if (!is_there(state_place(), NOTE))
+        return DONE;
+    if (read_own(state_place(), NOTE, &text) != DONE)
+        return FAILED;
+    struct bytes rest = {text_string(&text), text.size}, word, line;
+    uint64_t number;
+    if (!cut(&rest, '\n', &line) || !cut(&line, ' ', &word) || !bytes_number(word, INT32_MAX, &number) ||
+        !number)
+        return complain("who holds %s is not known: %s/" NOTE " is damaged", device, STATE_PLACE);
+    const char *said = keep(line.at, line.size);
+    if (holds(number, device, said, &is) != DONE)
+        return FAILED;
+    if (is) {
+        *pid = number;
+        *limit = said;
+    }
+    return DONE;
 }
 
 static enum outcome save(const struct step *step, struct state *state) {
+    uint64_t pid;
+    const char *limit;
     if (access(step->target, W_OK) != 0)
         return complain("there is no %s that can be written", step->target);
-    state_add(state, "limit", value_now(step));
+    if (holder(step->target, &pid, &limit) != DONE)
+        return FAILED;
+    state_add(state, "limit", limit);
     return DONE;
 }
 
@@ -73,14 +91,17 @@ static enum outcome start_holder(const char *device, const char *value) {
     return start_own((const char *const[]){PROGRAM_PLACE, "hold", device, value, NULL});
 }
 
-static enum outcome hold(const struct step *step, const char *value) {
-    remove_own(run_place(), NOTE);
+/* A new one, which ends the one before it: a guard that is ended meanwhile leaves no two. */
+static enum outcome hold(const struct step *step, const char *value, uint64_t former) {
+    uint64_t pid;
+    const char *limit;
     remove_own(run_place(), NOTE ".refused");
     if (start_holder(step->target, value) != DONE)
         return FAILED;
     for (int i = 0; i < WAIT_STEPS; i++) {
-        if (is_same(value_now(step), value))
+        if (holder(step->target, &pid, &limit) == DONE && pid != former && is_same(limit, value))
             return DONE;
+        forgive();
         if (is_there(run_place(), NOTE ".refused"))
             break;
         wait_ms(STEP_MS);
@@ -89,27 +110,21 @@ static enum outcome hold(const struct step *step, const char *value) {
 }
 
 static enum outcome set(const struct step *step, const char *value) {
-    uint64_t pid = 0, limit;
-    const char *before = NULL;
+    uint64_t pid, limit;
+    const char *before;
     if (!is_same(value, UNLIMITED) && limit_of(value, &limit) != DONE)
         return complain("%s does not take %s", step->target, value);
     if (explaining) {
         say_line("a process holds %s open with %s written to it", step->target, value);
         return DONE;
     }
-    const bool was_held = holder(step->target, &pid, &before) == DONE;
-    forgive();
-    if (is_same(value, UNLIMITED)) {
-        remove_own(run_place(), NOTE);
-    } else if (hold(step, value) != DONE) {
-        const char *note = was_held ? print("%d %s\n", (int)pid, before) : NULL;
-        const char *why = complaint("it is refused");
-        if (note && store(run_place(), NOTE, note, strlen(note), false) != DONE)
-            return FAILED;
-        return complain("%s", why);
-    }
-    if (was_held)
+    if (holder(step->target, &pid, &before) != DONE)
+        return FAILED;
+    if (!is_same(value, UNLIMITED))
+        return hold(step, value, pid);
+    if (pid)
         kill((pid_t)pid, SIGKILL);
+    remove_own(state_place(), NOTE);
     return DONE;
 }
 
@@ -123,24 +138,22 @@ static enum outcome restore(const struct step *step, const struct state *items, 
     return value ? set(step, value) : DONE;
 }
 
-static enum outcome get(const struct step *step, struct text *value) {
-    text_word(value, value_now(step));
-    return DONE;
-}
-
 /* The kernel takes ten characters of hexadecimal text. The device is open as long as we sleep. */
 void pm_qos_hold(const char *device, const char *value) {
-    uint64_t limit = 0;
+    uint64_t limit = 0, former;
+    const char *before;
     const int file = open(device, O_WRONLY | O_NOFOLLOW);
-    const bool known = file >= 0 && limit_of(value, &limit) == DONE;
+    const bool known =
+        file >= 0 && limit_of(value, &limit) == DONE && holder(device, &former, &before) == DONE;
     const char *text = print("0x%08llx", (unsigned long long)limit);
     const bool good = known && write(file, text, strlen(text)) == (ssize_t)strlen(text);
-    const char *note = print("%d %s\n", (int)getpid(), value);
-    if (!good || store(run_place(), NOTE, note, strlen(note), false) != DONE) {
+    if (!good || store_or_spare(state_place(), NOTE, print("%d %s\n", (int)getpid(), value), true) != DONE) {
         if (store(run_place(), NOTE ".refused", "", 0, false) != DONE)
             _exit(EXIT_FAILED);
         _exit(EXIT_FAILED);
     }
+    if (former)
+        kill((pid_t)former, SIGKILL);
     /* It is known by this descriptor, and needs no other. */
     if (dup2(file, 3) == 3 && syscall(SYS_close_range, 4U, ~0U, 0U) != 0)
         errno = 0;
@@ -148,4 +161,4 @@ void pm_qos_hold(const char *device, const char *value) {
         pause();
 }
 
-const struct kind kind_pm_qos = {.save = save, .put = put, .restore = restore, .get = get};
+const struct kind kind_pm_qos = {.save = save, .put = put, .restore = restore};

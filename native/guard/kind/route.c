@@ -8,9 +8,11 @@
 enum { MOST_WORDS = 64 };
 
 static enum outcome ask(const struct step *step, struct text *said) {
-    if (ASK(said, "ip", "-4", "route", "show", "dev", step->interface, "scope", "link") != DONE)
-        return FAILED;
-    return said->size ? DONE : complain("%s has no route of its own", step->interface);
+    return ASK(said, "ip", "-4", "route", "show", "dev", step->interface, "scope", "link");
+}
+
+static enum outcome none(const struct step *step) {
+    return complain("%s has no route of its own", step->interface);
 }
 
 /* A route is known by where it goes, and by its metric. */
@@ -24,7 +26,7 @@ static enum outcome save(const struct step *step, struct state *state) {
     struct text said = {0};
     if (ask(step, &said) != DONE)
         return FAILED;
-    struct bytes rest = {said.at, said.size}, line;
+    struct bytes rest = {text_string(&said), said.size}, line;
     while (next_line(&rest, &line)) {
         struct route_line route;
         if (read_route(line, step->target, &route) != DONE || route.is_other)
@@ -32,7 +34,9 @@ static enum outcome save(const struct step *step, struct state *state) {
         const struct bytes value = route.property;
         state_add(state, key_of(&route), value.size ? keep(value.at, value.size) : "default");
     }
-    return state->count ? DONE : complain("%s has no route of its own", step->interface);
+    if (!state->count) /* an answer, too: it may be that they are gone */
+        none(step);
+    return DONE;
 }
 
 struct words {
@@ -68,8 +72,10 @@ static enum outcome set(const struct step *step, const struct state *items, cons
     struct text said = {0};
     if (ask(step, &said) != DONE)
         return FAILED;
+    if (!items && !said.size)
+        return none(step);
     enum outcome outcome = DONE;
-    struct bytes rest = {said.at, said.size}, line;
+    struct bytes rest = {text_string(&said), said.size}, line;
     while (next_line(&rest, &line)) {
         struct route_line route;
         if (read_route(line, step->target, &route) != DONE || route.is_other)
@@ -99,7 +105,7 @@ static bool is_gone(const struct step *step, const char *key) {
 
 static enum outcome get(const struct step *step, struct text *value) {
     struct state state = {0};
-    if (save(step, &state) != DONE)
+    if (save(step, &state) != DONE || !state.count)
         return FAILED;
     for (size_t i = 0; i < state.count; i++)
         if (!is_same(state.at[i].value, "default")) {

@@ -130,6 +130,9 @@ enum outcome owned_read(struct owned *owned) {
     const char *boot = state_value(&known, "boot");
     if (!boot || !is_same(boot, boot_id()))
         return DONE; /* they went with that boot */
+    for (size_t i = 0; i < known.count && !tool_path("nft"); i++)
+        if (!is_same(known.at[i].key, "boot") && !strstr(known.at[i].key, " " LEGACY " "))
+            return complain("nft is not installed any more, and rules of ours are there");
     struct seeker seeker = {NULL, &known, &owned->rules, NULL, NULL};
     read_listing(&owned->listing, seek_recorded, &seeker);
     resolve_pending(&known, &owned->listing, &owned->rules);
@@ -189,14 +192,36 @@ static enum outcome run_nft(const struct text *commands) {
     return RUN_WITH(commands->at, "nft", "-f", "-");
 }
 
-static enum outcome run_legacy(const char *program, const char *how, const char *rule) {
-    const struct names words = words_of(rule); /* TABLE CHAIN and the rule */
-    const char *argv[32] = {program, "-w", "-t", words.at[0], how, words.at[1]};
-    if (words.count + 6 > COUNT(argv))
+/* The rule: TABLE CHAIN and the rest. */
+static enum outcome legacy_words(const char *program, const char *how, const char *rule,
+                                 const char *argv[32]) {
+    const struct names words = words_of(rule);
+    if (words.count < 2 || words.count + 6 > 32)
         return complain("%s: a rule with too many words", program);
+    const char *const first[] = {program, "-w", "-t", words.at[0], how, words.at[1]};
+    memcpy(argv, first, sizeof first);
     for (size_t i = 2; i < words.count; i++)
         argv[4 + i] = words.at[i];
-    return tool_run(NULL, argv);
+    argv[4 + words.count] = NULL;
+    return DONE;
+}
+
+static enum outcome run_legacy(const char *program, const char *how, const char *rule) {
+    const char *argv[32];
+    return legacy_words(program, how, rule, argv) == DONE ? tool_run(NULL, argv) : FAILED;
+}
+
+/* Whether somebody else has taken it away: 1 is said of a rule that is not there, and of nothing else. */
+static bool is_gone_of_legacy(const char *program, const char *rule) {
+    const char *argv[32], *why = complaint("it was ended");
+    struct text said = {0};
+    int code;
+    const bool is_gone =
+        legacy_words(program, "-C", rule, argv) == DONE && tool_code(&said, &code, argv) == DONE && code == 1;
+    if (!is_gone)
+        return complain("%s: %s", program, why) == DONE;
+    forgive();
+    return true;
 }
 
 static enum outcome take_away(struct owned *owned, const char *interface) {
@@ -208,8 +233,9 @@ static enum outcome take_away(struct owned *owned, const char *interface) {
         if (!is_of(item, interface)) {
             state_add(&rest, item->key, item->value);
         } else if (words.count > 2 && is_same(words.at[1], LEGACY)) {
-            if (run_legacy(words.at[2], "-D", item->value) != DONE)
-                forgive(); /* somebody else has taken it away */
+            if (run_legacy(words.at[2], "-D", item->value) != DONE &&
+                !is_gone_of_legacy(words.at[2], item->value))
+                return FAILED;
         } else if (words.count == KEY_WORDS && is_same(item->value, "table")) {
             text_print(&commands, "delete table %s %s\n", words.at[1], words.at[2]);
         } else if (words.count == KEY_WORDS) {

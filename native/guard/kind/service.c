@@ -293,6 +293,8 @@ static enum outcome restore(const struct step *step, const struct state *items, 
     struct state now = {0};
     if (!is_filter(step->target) || !tool_path("nft"))
         return value ? turn(step->target, value) : DONE;
+    if (value) /* it has not replaced any yet: those that are there now count */
+        remove_own(run_place(), aside(step->target));
     if (rules_aside(step->target, &listing) != DONE || owned_read(&owned) != DONE)
         return FAILED;
     add_tables(&listing, &owned, 0, &now);

@@ -1,0 +1,201 @@
+"""What a guard cannot read is neither "as before" nor "gone": tools that die, files that do not open."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.unit import test_guard_state as states
+from tests.unit.test_guard_state import Node
+
+pytestmark = pytest.mark.root
+
+#: What a tool is replaced by: its n-th call is killed, as by the kernel where memory is short.
+DIES = """\
+#!/bin/sh
+calls=$(cat "$PLACE/calls")
+echo $((calls + 1)) >"$PLACE/calls"
+[ "$calls" != "$(cat "$PLACE/dies")" ] || kill -9 $$
+exec {tool} "$@"
+"""
+#: A packet filter of before: rules are lines, and all calls die while a file says so.
+IPTABLES = """\
+#!/bin/sh
+cd "$PLACE" || exit
+[ ! -e dies ] || kill -9 $$
+table=$3; how=$4; shift 4
+rule="$table $*"
+case $how in
+-I) echo "$rule" >>rules ;;
+-C) grep -qxF "$rule" rules ;;
+-D) grep -qxF "$rule" rules || exit 1; grep -vxF "$rule" rules >rest; mv rest rules ;;
+esac
+"""
+#: Has the kernel make a table of that filter, as `iptables-legacy` would.
+MAKES_TABLE = """\
+import ctypes, socket
+raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+name, size = ctypes.create_string_buffer(b"filter", 84), ctypes.c_uint32(84)
+raise SystemExit(ctypes.CDLL(None).getsockopt(raw.fileno(), 0, 64, name, ctypes.byref(size)))
+"""
+RULES = "table inet f { chain in { type filter hook input priority 0; policy accept; }; }"
+EXEMPT = "net.conntrack firewall eth0 tracking=exempt"
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[Node]:
+    made = Node(tmp_path)
+    yield made
+    made.end()
+
+
+def dying(node: Node, tool: str, call: int) -> Path:
+    """Let the `call`-th call of a tool from now on die, the first being 0; return the file that counts them."""
+    planted = node.programs / tool
+    real = shutil.which(tool, path="/usr/sbin:/sbin:/usr/bin:/bin")
+    if planted.exists() and not (node.programs / f"{tool}.real").exists():
+        real = str(planted.rename(node.programs / f"{tool}.real"))
+    elif (node.programs / f"{tool}.real").exists():
+        real = str(node.programs / f"{tool}.real")
+    node.program(tool, DIES.format(tool=real))
+    (node.directory / "calls").write_text("0\n")
+    (node.directory / "dies").write_text(f"{call}\n")
+    return node.directory / "calls"
+
+
+def _ethtool(node: Node) -> tuple[str, Callable[[], str]]:
+    states._ethtool(node)
+    return "nic.rx_usecs ethtool eth0 coalesce.rx-usecs=4", (node.directory / "nic.json").read_text
+
+
+def _firewall(node: Node) -> tuple[str, Callable[[], str]]:
+    node.inside("nft", RULES)
+    return EXEMPT, lambda: states._rules(node)
+
+
+KINDS: dict[str, Callable[[Node], tuple[str, Callable[[], str]]]] = {
+    "ip": states._route,
+    "ethtool": _ethtool,
+    "nft": _firewall,
+    "tuned-adm": states._tuned_profile,
+    "systemctl": states._unit,
+    "ompi_info": states._mpi_parameter,
+}
+
+
+@pytest.mark.parametrize(
+    "tool", [pytest.param(tool, marks=[pytest.mark.thorough] * (tool == "ethtool")) for tool in KINDS]
+)
+def test_whichever_call_of_a_tool_dies_nothing_is_said_to_be_back_that_is_not(node: Node, tool: str) -> None:
+    step, value = KINDS[tool](node)
+    before = value()
+    for call in range(20):
+        change = f"A{call}"
+        node.make(change, step)
+        assert value() != before
+        calls = dying(node, tool, call)
+        node.guard("undo", change)
+        died = int(calls.read_text()) > call
+        (node.directory / "dies").write_text("none\n")
+        assert node.journal(change) in ("undone", "stuck")
+        assert (node.journal(change), value() == before) != ("undone", False), call
+        node.done("undo", change)
+        assert value() == before
+        if not died:
+            break
+    assert 0 < call < 19
+
+
+def test_a_tool_that_dies_always_leaves_the_change_stuck(node: Node) -> None:
+    step, value = states._route(node)
+    before = value()
+    node.make("A", step)
+    node.program("ip", "#!/bin/sh\nkill -9 $$\n")
+    assert "not put back" in node.guard("undo", "A").stdout
+    (node.programs / "ip").unlink()
+    assert (node.journal("A"), value() == before) == ("stuck", False)
+    node.done("undo", "A")
+    assert value() == before
+
+
+def test_what_somebody_else_has_set_is_theirs_although_the_first_look_dies(node: Node) -> None:
+    step, value = _ethtool(node)
+    node.make("A", step)
+    states._nic(node, "-C", "eth0", "rx-usecs", "20")
+    dying(node, "ethtool", 0)
+    assert "left\tnic.rx_usecs" in node.done("undo", "A")
+    assert '"rx-usecs": "20"' in value()
+
+
+def traced(node: Node, path: str, inject: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """Let the guard do something while calls that open a path fail; it must have met one."""
+    if shutil.which("strace") is None:
+        pytest.skip("strace is not installed (apt install strace)")
+    trace = node.directory / "trace"
+    argv = node.argv(*words)
+    only = ["-P", path, "-e", "trace=openat", "-e", f"inject=openat:{inject}"]
+    argv[4:4] = ["strace", "-qq", "-o", str(trace), *only]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=100, check=False)
+    assert "(INJECTED)" in trace.read_text(), done
+    return done
+
+
+def test_a_file_that_does_not_open_still_has_the_lines_of_the_change(node: Node) -> None:
+    file = states._file(node, "etc/90-wulf.conf", "a = 1\n")
+    node.make("A", f"k stored - {file}=file:644:YSA9IDEKYiA9IDIK")
+    assert file.read_text() == "a = 1\nb = 2\n"
+    assert "not put back" in traced(node, str(file), "error=EIO", "undo", "A").stdout
+    assert node.journal("A") == "stuck"
+    node.done("undo", "A")
+    assert file.read_text() == "a = 1\n"
+
+
+@pytest.mark.parametrize("verb", ["apply", "undo"])
+@pytest.mark.parametrize("when", [1, 2, 3])
+def test_a_directory_that_does_not_open_is_not_one_without_files(node: Node, verb: str, when: int) -> None:
+    files = [
+        states._file(node, f"cpu{cpu}/state{state}/disable", "0\n") for cpu in (0, 1) for state in (0, 1)
+    ]
+    plan = f"k\tidle_states\t-\t{node.directory}/cpu*/state*/disable\tdisabled: state1\n"
+    node.done("begin", "A", "me", "600", stdin=plan)
+    if verb == "undo":
+        node.done("apply", "A")
+    traced(node, f"{node.directory}/cpu0/.", f"error=ENOMEM:when={when}", verb, "A")
+    node.guard("undo", "A")
+    assert node.journal("A") == "undone"
+    assert {file.read_text() for file in files} == {"0\n"}
+
+
+def test_rules_stay_ours_while_nft_is_not_there(node: Node) -> None:
+    node.program("iptables-legacy", IPTABLES)
+    node.inside(sys.executable, "-c", MAKES_TABLE)
+    node.inside("nft", RULES)
+    node.make("A", EXEMPT)
+    nft = shutil.which("nft", path="/usr/sbin:/sbin:/usr/bin:/bin") or ""
+    node.inside("mount", "--bind", "/dev/null", nft)
+    assert "nft is not installed any more" in node.guard("undo", "A").stdout
+    node.inside("umount", nft)
+    assert node.journal("A") == "stuck"
+    node.done("undo", "A")
+    assert "wulf" not in states._rules(node)
+    assert (node.directory / "rules").read_text() == ""
+
+
+def test_a_legacy_rule_is_gone_when_its_program_says_so(node: Node) -> None:
+    node.program("iptables-legacy", IPTABLES)
+    node.inside(sys.executable, "-c", MAKES_TABLE)
+    node.make("A", EXEMPT)
+    rules = node.directory / "rules"
+    both = rules.read_text()
+    states._file(node, "dies", "")
+    assert "not put back" in node.guard("undo", "A").stdout
+    assert (node.journal("A"), rules.read_text()) == ("stuck", both)
+    (node.directory / "dies").unlink()
+    rules.write_text(both.splitlines(keepends=True)[1])  # somebody else has taken one away
+    node.done("undo", "A")
+    assert rules.read_text() == ""
