@@ -14,6 +14,10 @@ from wulf.base.errors import EXIT_FINDINGS
 from wulf.face.cli import status as shown
 from wulf.node.change.answers import left
 from wulf.node.change.guard import Answer, Guards
+from wulf.node.change.shared_files import Sharing
+from wulf.node.change.steps import Step
+from wulf.node.change.transaction import StepError, Transaction
+from wulf.node.change.trial import Trial
 from wulf.node.cluster.transport import shell
 from wulf.node.fleet import change, persist
 
@@ -39,6 +43,17 @@ class Nodes:
         out = MARK.encode() + b"\n" + self.said[node]
         raw = shell.Raw(stdout=out, stderr=f"{MARK} 0\n".encode(), code=0)
         return shell.judge(node, raw, MARK, 10.0)
+
+
+class Former(Nodes):
+    """Nodes whose guard is of a version that has no `version`."""
+
+    def run(self, argv, nodes, **_):
+        assert "rm -rf tx" not in " ".join(argv)
+        if "version" not in argv:
+            return super().run(argv, nodes)
+        raw = shell.Raw(stdout=f"{MARK}\n".encode(), stderr=f"{MARK} 1\n".encode(), code=1)
+        return {node: shell.judge(node, raw, MARK, 10.0) for node in nodes}
 
 
 def statuses(**said: bytes):
@@ -127,6 +142,29 @@ def test_a_knob_of_another_version_keeps_nothing_else_from_lasting():
     routed = GOOD + "set\tdirect.route.10.0.0.2\thost_route\t-\t10.0.0.2\tA\tdifferent\tvia x\tvia x\n"
     (found,) = statuses(node01=routed.encode())
     assert "hold until the next boot" in persist._not_kept(found)["direct.route.10.0.0.2"]
+
+
+@pytest.mark.parametrize(
+    "said", ["", "place\n", "place\t/etc/passwd\n", "place\t/run/wulf-alternation/x\textra\n"]
+)
+def test_a_place_is_not_where_a_node_says_that_it_is(said):
+    trial = Trial(Guards(Nodes(node01=said.encode()), "me", b"guard"), ["node01"])
+    trial._open = [Transaction(trial.guards, 60)]
+    with pytest.raises(StepError, match="node01: its guard does not say that it listens at"):
+        trial.alternate({"node01": ((1,), (2,))})
+
+
+@pytest.mark.parametrize("number", ["²", "٣", "9" * 5000, "0", "2", "", "1\t/x\txfs\tk\t-\t-\tv\nfile\t1"])
+def test_a_file_of_no_step_is_the_error_of_its_node(number):
+    steps = [Step(knob="ompi.x", kind="mpi_parameter", interface="-", target="x", value="1")]
+    said = f"file\t{number}\t/etc/x\txfs\tkey\t-\t-\tvalue\n".encode()
+    sharing = Sharing(Guards(Nodes(node01=said), "me", b"guard"), {"node01": steps})
+    assert "does not say where its files are" in sharing.begin("A", 60)["node01"].reason
+
+
+def test_a_former_guard_that_says_nothing_is_not_forgotten():
+    guards = Guards(Former(node01=b""), "me", b"guard")
+    assert "settings that an earlier version" in guards.install(["node01"])["node01"].reason
 
 
 LINES = st.lists(

@@ -21,6 +21,8 @@ NAME = "wulf-guard"
 PLACE = "/var/lib/wulf/guard"
 #: A guard may wait half a minute for another one, and a tool as long for a driver.
 TIMEOUT_S = 120.0
+#: Where a probe asks for either of two parts of a change.
+ALTERNATION = "/run/wulf-alternation"
 DONE, BUSY, FAILED, LATE, STUCK = 0, 10, 11, 12, 13
 #: Exit code where there is no guard, so that nothing was ever changed.
 NONE = 90
@@ -158,7 +160,10 @@ class Guards:
         kept = {
             node: msgspec.structs.replace(answer, code=FAILED, reason=_FORMER)
             for node, answer in status.items()
-            if not answer.done or answer.rows("set") or any(map(_is_open, answer.rows("tx")))
+            if not answer.done
+            or not answer.rows("boot")  # it says nothing: what is in force there is not known
+            or answer.rows("set")
+            or any(map(_is_open, answer.rows("tx")))
         }
         over = [node for node in former if node not in kept]
         if over:

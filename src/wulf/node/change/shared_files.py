@@ -106,7 +106,7 @@ class Sharing:
             for node, answer in said.items():
                 found = _places(node, asked, answer)
                 places += found
-                if answer.done and len(found) != len(asked):
+                if answer.done and [place.step for place in found] != list(asked):
                     said[node] = _refused(node, "its guard does not say where its files are")
             answers |= said
         return places, answers
@@ -151,13 +151,14 @@ class Sharing:
 
 def _places(node: str, steps: Sequence[Step], answer: Answer) -> list[_Place]:
     found = []
+    numbered = {str(number): step for number, step in enumerate(steps, 1)}
     for row in answer.rows("file"):
-        if len(row) == 7 and row[0].isdigit() and 1 <= int(row[0]) <= len(steps):
+        if len(row) == 7 and row[0] in numbered:
             path, kind, key, holder, forgets, value = (printable(word, 300) for word in row[1:])
             found.append(
                 _Place(
                     node=node,
-                    step=steps[int(row[0]) - 1],
+                    step=numbered[row[0]],
                     path=path,
                     type=kind,
                     key=key,

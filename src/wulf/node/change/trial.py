@@ -6,7 +6,8 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 
-from wulf.node.change.guard import Answers, Guards
+from wulf.base.nodeset import fold
+from wulf.node.change.guard import ALTERNATION, Answers, Guards
 from wulf.node.change.steps import Step
 from wulf.node.change.transaction import (
     RETRY_S,
@@ -143,9 +144,12 @@ class Trial:
         parts
             Node → numbers of the steps of both parts.
         """
-        answers = self.guards.alternate(parts, self._open[-1].name)
+        name = self._open[-1].name
+        answers = self.guards.alternate(parts, name)
         require(answers, "cannot alternate between two settings")
-        (place,) = {answer.rows("place")[0][0] for answer in answers.values()}
+        place = f"{ALTERNATION}/{name}"
+        if elsewhere := [node for node, answer in answers.items() if answer.rows("place") != [[place]]]:
+            raise StepError(f"{fold(elsewhere)}: its guard does not say that it listens at {place}")
         return place
 
     def restore(self) -> None:
