@@ -21,6 +21,7 @@
 #define FULL_STATE "cannot write to " STATE_PLACE ": is the disk full?"
 #define FULL_RUN "cannot write to " RUN_PLACE ": is it full?"
 #define UNWATCHED "the watcher does not start, or cannot write to " RUN_PLACE
+#define UNLOCKED "somebody has removed " RUN_PLACE " meanwhile"
 #define UNITS "/etc/systemd/system/"
 
 enum { ROUNDS = 3, SHOWN = 60 };
@@ -152,7 +153,14 @@ void begin(const char *tx, const char *owner, int64_t deadline_s, struct plan *p
 
 /* --- apply --- */
 
+/* Where somebody has removed /run/wulf, and the lock with it, others may have undone it meanwhile, and not
+ * what was set after that. */
 static _Noreturn void put_back_for(const char *tx, const char *why, const char *noted) {
+    if (!is_exclusive()) {
+        exclusively(true);
+        if (become(tx, "applying", "") != DONE)
+            forgive();
+    }
     if (undo(tx, noted) != EXIT_DONE)
         finish(EXIT_STUCK);
     fail(EXIT_FAILED, "%s", why);
@@ -341,6 +349,8 @@ void apply(const char *tx) {
     settle_units(&plan);
     save_after(tx, &plan);
     read_back(tx, &plan);
+    if (!is_exclusive())
+        put_back_for(tx, UNLOCKED, UNLOCKED);
     if (become(tx, "applied", "") != DONE)
         put_back_for(tx, FULL_STATE, FULL_STATE);
 }
@@ -372,6 +382,15 @@ void extend(const char *tx, int64_t deadline_s) {
     look_again();
 }
 
+/* What was not worth a word on the disk before. */
+static enum outcome sync_change(const char *tx) {
+    const struct names names = names_in(state_place(), print("tx/%s", tx));
+    for (size_t i = 0; i < names.count; i++)
+        if (sync_file(state_place(), in_tx(tx, names.at[i])) != DONE)
+            return FAILED;
+    return sync_directory(state_place(), print("tx/%s", tx));
+}
+
 void confirm(const char *tx) {
     note_about("confirm", tx);
     if (is_same(state_of(tx).word, "confirmed"))
@@ -385,7 +404,7 @@ void confirm(const char *tx) {
     }
     if (set_deadline(tx, 60) != DONE || watched() != DONE)
         put_back_for(tx, UNWATCHED, UNWATCHED);
-    if (sync_directory(state_place(), print("tx/%s", tx)) != DONE || become(tx, "confirmed", "") != DONE)
+    if (sync_change(tx) != DONE || become(tx, "confirmed", "") != DONE)
         put_back_for(tx, FULL_STATE, FULL_STATE);
     close_change(tx);
     condense();

@@ -123,6 +123,8 @@ void exclusively(bool puts_back) {
     forgive();
 }
 
+bool is_exclusive(void) { return mutex >= 0 && is_still(mutex, "mutex"); }
+
 void looking(void) {
     if (!is_there(run_place(), "mutex"))
         return;

@@ -9,6 +9,8 @@
 /* Take the lock that goes with the process; ends with EXIT_BUSY where somebody else has it for too long.
  * `puts_back`: what only puts back goes on where nothing can be written to /run. */
 void exclusively(bool puts_back);
+/* Whether it is still the one that others wait for. */
+bool is_exclusive(void);
 /* Beside others that look, and not while a guard is at work. */
 void looking(void);
 /* Give it back. */

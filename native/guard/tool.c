@@ -2,6 +2,7 @@
 
 #include "guard/answer.h"
 #include "guard/file.h"
+#include "guard/read/cursor.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -227,13 +228,26 @@ enum outcome set_value(const char *path, const char *value) {
 
 void mark_tools(const char *mark) { tools_mark = print(MARK "%s", mark); }
 
+/* What others have in their memory is not read: who shares it with a file system of his own could keep us
+ * waiting for ever. */
+static bool is_roots(const char *pid) {
+    struct text text = {0};
+    struct bytes line;
+    if (read_any(print("/proc/%s/status", pid), &text) != DONE)
+        return false;
+    for (struct bytes rest = {text_string(&text), text.size}; next_line(&rest, &line);)
+        if (bytes_begin(line, "Uid:"))
+            return bytes_begin(line, "Uid:\t0\t");
+    return false;
+}
+
 void end_marked(const char *mark) {
     const char *wanted = print(MARK "%s", mark);
     const struct names names = names_in(AT_FDCWD, "/proc");
     for (size_t i = 0; i < names.count; i++) {
         const pid_t pid = (pid_t)strtol(names.at[i], NULL, 10);
         struct text environment = {0};
-        if (pid <= 1 || pid == getpid() ||
+        if (pid <= 1 || pid == getpid() || !is_roots(names.at[i]) ||
             read_any(print("/proc/%d/environ", (int)pid), &environment) != DONE)
             continue;
         for (size_t at = 0; at < environment.size; at += strlen(environment.at + at) + 1)

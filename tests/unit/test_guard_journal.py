@@ -373,3 +373,15 @@ def test_a_disk_that_becomes_full_midway_leaves_no_halves_of_files(place: Place)
     (place.state / "fill").unlink()
     place.done("undo", "A")
     assert file.read_text() == "enabled\n"
+
+
+def test_what_is_confirmed_is_on_the_disk(place: Place) -> None:
+    if shutil.which("strace") is None:
+        pytest.skip("strace is not installed (apt install strace)")
+    place.done("lock", "me", "60")
+    place.set("A", "0")
+    argv = place.argv("confirm", "A")
+    argv[4:4] = ["strace", "-qq", "-y", "-e", "trace=fsync"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True)
+    synced = {line.partition("/tx/A/")[2].partition(">")[0] for line in done.stderr.splitlines()}
+    assert {"about", "plan", "saved.1", "after.1", "values", "state.new"} <= synced

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.guard_place import Place, wait
+from wulf.node.change.guard import FAILED
 
 pytestmark = pytest.mark.root
 
@@ -210,3 +212,34 @@ def test_who_looks_again_and_again_keeps_nobody_from_a_change(place: Place) -> N
         for looks in looking:
             looks.kill()
             looks.wait()
+
+
+def test_what_is_set_after_run_was_wiped_and_others_undid_it_is_undone_too(place: Place) -> None:
+    step, file = place.slowly(12)
+    place.done("lock", "me", "600")
+    place.done("begin", "A", "me", "2", stdin=step)
+    with subprocess.Popen(place.argv("apply", "A"), stdout=subprocess.PIPE, text=True) as guard:
+        wait(lambda: "put 1" in (place.state / "log").read_text())
+        shutil.rmtree(place.run)
+        (place.directory / "slow").write_text("0\n")
+        wait(lambda: place.journal("A") == "undone", seconds=60)
+        assert guard.wait(timeout=60) == FAILED
+    assert (place.journal("A"), file.read_text()) == ("undone", "enabled\n")
+
+
+def test_what_others_have_in_their_memory_is_not_read(place: Place) -> None:
+    if shutil.which("strace") is None:
+        pytest.skip("strace is not installed (apt install strace)")
+    place.done("lock", "me", "600")
+    other = subprocess.Popen(["setpriv", "--reuid=65534", "--clear-groups", "sleep", "60"])
+    try:
+        (place.run / "holder").write_text("1.1\n")  # as a guard leaves it that was ended
+        (place.run / "holder").chmod(0o600)
+        argv = place.argv("lock", "me", "600")
+        argv[4:4] = ["strace", "-f", "-qq", "-e", "trace=openat"]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True)
+    finally:
+        other.kill()
+        other.wait()
+    assert f"/proc/{os.getpid()}/environ" in done.stderr
+    assert f"/proc/{other.pid}/environ" not in done.stderr
