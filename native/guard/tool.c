@@ -55,13 +55,14 @@ const char *tool_path(const char *name) {
     return NULL;
 }
 
+/* What it says and what it complains of are two things: a warning would come into the middle of a listing. */
 struct running {
     pid_t pid;
-    int output;
+    int output, errors;
 };
 
 static _Noreturn void become_tool(const char *path, const char *const words[], int input, int output,
-                                  pid_t parent) {
+                                  int errors, pid_t parent) {
     static const char *const environment[] = {"LC_ALL=C", "PATH=" TOOL_PATH, NULL, NULL};
     const char *all[COUNT(environment)];
     memcpy(all, environment, sizeof environment);
@@ -74,7 +75,7 @@ static _Noreturn void become_tool(const char *path, const char *const words[], i
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    if (dup2(input, 0) < 0 || dup2(output, 1) < 0 || dup2(output, 2) < 0)
+    if (dup2(input, 0) < 0 || dup2(output, 1) < 0 || dup2(errors, 2) < 0)
         _exit(127);
     if (syscall(SYS_close_range, 3U, ~0U, 0U) != 0)
         for (int file = 3; file < 1024; file++)
@@ -96,27 +97,35 @@ static int input_of(const char *text) {
     return file;
 }
 
+static void close_all(int one, int other) {
+    if (one >= 0)
+        close(one);
+    if (other >= 0)
+        close(other);
+}
+
 static enum outcome start(struct running *running, const char *input, const char *const words[]) {
     const char *path = tool_path(words[0]);
     if (!path)
         return complain("%s is not installed", words[0]);
     int ends[2];
     const int in = input_of(input);
-    if (in < 0 || pipe2(ends, O_CLOEXEC) != 0) {
-        if (in >= 0)
-            close(in);
-        return complain("%s cannot be started: %s", words[0], strerror(errno));
+    running->errors = memfd_create("errors", MFD_CLOEXEC);
+    if (in < 0 || running->errors < 0 || pipe2(ends, O_CLOEXEC) != 0) {
+        const enum outcome failed = complain("%s cannot be started: %s", words[0], strerror(errno));
+        close_all(in, running->errors);
+        return failed;
     }
     const pid_t parent = getpid();
     running->pid = fork();
     if (running->pid == 0)
-        become_tool(path, words, in, ends[1], parent);
-    close(in);
-    close(ends[1]);
+        become_tool(path, words, in, ends[1], running->errors, parent);
+    close_all(in, ends[1]);
     running->output = ends[0];
     if (running->pid < 0) {
-        close(ends[0]);
-        return complain("%s cannot be started: %s", words[0], strerror(errno));
+        const enum outcome failed = complain("%s cannot be started: %s", words[0], strerror(errno));
+        close_all(ends[0], running->errors);
+        return failed;
     }
     return DONE;
 }
@@ -157,16 +166,28 @@ static enum outcome reap(const struct running *running, int *status) {
     }
 }
 
-static enum outcome ended(struct text *said, int *code, const char *input, const char *const words[]) {
-    struct running running = {-1, -1};
+/* The beginning of it is enough for people. */
+static void add_errors(int file, struct text *errors) {
+    char block[4096];
+    const ssize_t got = pread(file, block, sizeof block, 0);
+    for (ssize_t i = 0; i < got; i++)
+        if (block[i])
+            text_add(errors, &block[i], 1);
+}
+
+static enum outcome ended(struct text *said, struct text *errors, int *code, const char *input,
+                          const char *const words[]) {
+    struct running running = {-1, -1, -1};
     if (start(&running, input, words) != DONE)
         return FAILED;
     const enum outcome heard = hear(&running, said);
     if (heard != DONE)
         kill(-running.pid, SIGKILL);
     int status = 0;
-    close(running.output);
-    if (reap(&running, &status) != DONE || heard != DONE || !WIFEXITED(status)) {
+    const enum outcome reaped = reap(&running, &status);
+    add_errors(running.errors, errors);
+    close_all(running.output, running.errors);
+    if (reaped != DONE || heard != DONE || !WIFEXITED(status)) {
         kill(-running.pid, SIGKILL);
         return complain("%s: %s", words[0], complaint("it was ended"));
     }
@@ -177,16 +198,21 @@ static enum outcome ended(struct text *said, int *code, const char *input, const
 }
 
 enum outcome tool_code(struct text *said, int *code, const char *const words[]) {
-    return ended(said, code, NULL, words);
+    struct text errors = {0};
+    const enum outcome outcome = ended(said, &errors, code, NULL, words);
+    text_word(said, text_string(&errors));
+    return outcome;
 }
 
 enum outcome tool_said(struct text *said, const char *input, const char *const words[]) {
+    struct text errors = {0};
     int code;
-    if (ended(said, &code, input, words) != DONE)
+    if (ended(said, &errors, &code, input, words) != DONE)
         return FAILED;
     if (code == 0)
         return DONE;
-    return complain("%s", said->size ? one_line(said->at, 300) : print("%s ended with %d", words[0], code));
+    const struct text *why = errors.size ? &errors : said;
+    return complain("%s", why->size ? one_line(why->at, 300) : print("%s ended with %d", words[0], code));
 }
 
 enum outcome tool_ask(struct text *said, const char *const words[]) { return tool_said(said, NULL, words); }

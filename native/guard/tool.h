@@ -10,9 +10,10 @@ extern bool explaining;
 
 /* Where a program is; NULL where there is none that is root's alone. */
 const char *tool_path(const char *name);
-/* Ask something: DONE when it ended with 0, its output then being in `said`. */
+/* Ask something: DONE when it ended with 0, its output, without warnings, then being in `said`. */
 MUST_CHECK enum outcome tool_ask(struct text *said, const char *const words[]);
-/* The same, whatever its exit code is: this is in `code`. FAILED when it did not end by itself. */
+/* The same, whatever its exit code is, which is in `code`; what it complains of comes after what it says.
+ * FAILED when it did not end by itself. */
 MUST_CHECK enum outcome tool_code(struct text *said, int *code, const char *const words[]);
 /* Set something: DONE when it ended with 0; otherwise what it said is the complaint. */
 MUST_CHECK enum outcome tool_run(const char *input, const char *const words[]);

@@ -199,3 +199,27 @@ def test_a_legacy_rule_is_gone_when_its_program_says_so(node: Node) -> None:
     rules.write_text(both.splitlines(keepends=True)[1])  # somebody else has taken one away
     node.done("undo", "A")
     assert rules.read_text() == ""
+
+
+#: As nft does where rules are of iptables-nft: it warns, in the middle of a line where the listing is long.
+WARNS = """\
+import subprocess, sys
+done = subprocess.run(["{nft}", *sys.argv[1:]], stdout=subprocess.PIPE)
+at = max(0, done.stdout.find(b'cept comment "wulf"'))
+sys.stdout.buffer.write(done.stdout[:at])
+sys.stdout.flush()
+sys.stderr.write("# Warning: table ip nat is managed by iptables-nft, do not touch!\\n")
+sys.stdout.buffer.write(done.stdout[at:])
+sys.exit(done.returncode)
+"""
+
+
+def test_what_a_tool_warns_of_is_no_part_of_what_it_says(node: Node) -> None:
+    node.inside("nft", RULES)
+    before = states._rules(node)
+    nft = shutil.which("nft", path="/usr/sbin:/sbin:/usr/bin:/bin")
+    node.program("nft", f"#!{sys.executable} -S\n{WARNS.format(nft=nft)}")
+    node.make("A", EXEMPT)
+    assert 'accept comment "wulf"' in states._rules(node)
+    node.done("undo", "A")
+    assert states._rules(node) == before
