@@ -246,7 +246,7 @@ struct names names_with(int place, const char *directory, const char *start) {
                        : -1;
     DIR *open = at < 0 ? NULL : fdopendir(at);
     if (!open) {
-        names.are_some = errno != ENOENT && errno != ENOTDIR;
+        names.are_some = errno != ENOENT && errno != ENOTDIR && errno != EACCES;
         if (place >= 0 || place == AT_FDCWD)
             require_absent(place, directory);
         if (at >= 0)
