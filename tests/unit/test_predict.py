@@ -338,6 +338,29 @@ def test_a_buffer_may_be_full():
     assert network.unbuffered(small.network(base)) == base
 
 
+def test_a_latency_of_which_only_a_span_is_known_is_drawn_at_both_ends():
+    (asked,) = scenario.parse("latency=x0.5", find, no_run)
+    link = calibrate.link(way())
+    base = network.Network(link, None)
+    drawn = {asked.network(base, Sample(1, number)).between.latency_ns for number in range(40)}
+    least = (link.latency_ns + link.latency_span_ns) / 2 - link.latency_span_ns
+    assert link.latency_span_ns > 0
+    assert sorted(drawn) == pytest.approx([least, link.latency_ns / 2])
+    assert asked.network(base).between.latency_ns == link.latency_ns / 2
+
+
+@pytest.mark.parametrize("apart", [0.0, 1.0, 2.0, 6.0])
+def test_the_smaller_of_two_noisy_figures_is_hardly_too_small(apart):
+    rng = np.random.default_rng(3)
+    noise = rng.standard_normal((4000, 2)) / np.sqrt(2)
+    ones, others = 100.0 + noise[:, 0], 100.0 + apart + noise[:, 1]
+    found = [calibrate.smaller(one, other, 1.0) for one, other in zip(ones, others, strict=True)]
+    # The bare minimum is too small by 0.4 where both are the same.
+    assert np.mean(found) == pytest.approx(100.0, abs=0.2)
+    assert all(min(pair) <= value <= np.mean(pair) for *pair, value in zip(ones, others, found, strict=True))
+    assert calibrate.smaller(3.0, 5.0, 0.0) == 3.0 == calibrate.smaller(float("inf"), 3.0, 1.0)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

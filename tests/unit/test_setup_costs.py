@@ -1,7 +1,5 @@
 """What no message carries: making communicators, and the wait for a connection."""
 
-from statistics import median
-
 import msgspec
 import pytest
 from msgspec.structs import replace
@@ -47,8 +45,11 @@ def test_making_a_communicator_comes_out_as_it_was_measured():
 def test_it_is_between_the_ways_to_make_one():
     measured = way(comm_dup=MADE, comm_split=SPLIT)
     drawn = [calibrate.network(measured, None, Sample(1, number)).making_ns * 1e-9 for number in range(200)]
-    assert MADE - AGREED <= min(drawn) < max(drawn) <= SPLIT - AGREED
-    assert median(drawn) == pytest.approx((MADE + SPLIT) / 2 - AGREED, rel=0.05)
+    # By which one is not known: an interval of samples has to hold either.
+    assert MADE - AGREED <= min(drawn) == pytest.approx(MADE - AGREED, rel=0.05)
+    assert SPLIT - AGREED >= max(drawn) == pytest.approx(SPLIT - AGREED, rel=0.05)
+    likely = calibrate.network(measured, None).making_ns * 1e-9
+    assert likely == pytest.approx((MADE + SPLIT) / 2 - AGREED, rel=0.05)
 
 
 def test_a_library_that_makes_one_without_all_messages_takes_no_time_less_than_none():

@@ -8,6 +8,7 @@ L the latency, w the time on the wire:
 
 Of the smallest message L is what is left. Of larger ones w is the gap, and the receiver's CPU takes what is left;
 where the gap is more than what is left, both CPUs and the wire overlapped in the round trip, and w is what is left.
+Where both are the same but for what they are off by, w is between them: the smaller one would be too small each time.
 
 A message may have arrived before the call that sends it returns: both calls together then take more than half a round
 trip. What is too much is the sender's time `after` the message has left. A ping-pong does not feel it, two ranks that
@@ -41,7 +42,7 @@ from wulf.base.records import ORDER_PREFIX, CellEstimate, LogGP, Operation
 from wulf.stats.prediction import setup_costs
 from wulf.stats.prediction.draws import WIDTH, Draw, Likely
 from wulf.stats.prediction.errors import errors
-from wulf.stats.prediction.network import Link, Network, Piece, Pieces, at, from_size, through
+from wulf.stats.prediction.network import Link, Network, Piece, Pieces, at, from_size, scaled, through
 from wulf.stats.prediction.sustained import Sustained, sustained
 
 ROUND_TRIP, BOTH_WAYS, SEND, ISEND, RECEIVE = (
@@ -275,7 +276,9 @@ def link(way: Way, draw: Draw | None = None, *, one_launch: bool = False) -> Lin
     shaped = carried if carried is not None and carried.is_shaped else None
     whole = _whole(drawn) if shaped is not None else drawn[ROUND_TRIP]
     long_run = carried.per_byte_ns if carried is not None else 0.0
-    gaps = _gaps(drawn)
+    gaps, off = _gaps(drawn), _gaps_off(way)
+    # What was drawn is off by what was measured, and as much again.
+    off = off if draw is None else scaled(off, math.sqrt(2))
     send, receive = _pieces_of(_unhindered(drawn[SEND], gaps)), _pieces_of(drawn[RECEIVE])
     sizes = sorted(whole)
     first = sizes[0]
@@ -290,7 +293,7 @@ def link(way: Way, draw: Draw | None = None, *, one_launch: bool = False) -> Lin
             whole[size] * 1e9 - latency,
             (o_s, at(send, size)),
             o_r,
-            at(gaps, size) if gaps else math.inf,
+            (at(gaps, size), at(off, size)) if gaps else (math.inf, 0.0),
             0.0 if shaped is not None else long_run * size,
         )
         for size in eager[1:]
@@ -525,18 +528,43 @@ def _gaps(drawn: Mapping[str, Mapping[int, float]]) -> Pieces:
     return through(sizes, [(16 * drawn[LONG][size] - drawn[SHORT][size]) / 15 * 1e9 for size in sizes])
 
 
+def _gaps_off(way: Way) -> Pieces:
+    """Return the standard deviation of what the gap and what is left of a round trip differ by from noise [ns]."""
+    kinds = [way.points[kind] for kind in (SHORT, LONG, ROUND_TRIP) if kind in way.points]
+    if len(kinds) < 3:
+        return ()
+    short, long, turned = (
+        {size: math.hypot(*off) for size, *off in zip(of.sizes, of.common, of.own, strict=True)}
+        for of in kinds
+    )
+    sizes = sorted(short.keys() & long.keys() & turned.keys())
+    off = [math.hypot(short[size] / 15, long[size] * 16 / 15, turned[size]) * 1e9 for size in sizes]
+    return through(sizes, off) if sizes else (Piece(0, 0.0, 0.0),)
+
+
+def smaller(one: float, other: float, off: float) -> float:
+    """Return the smaller of two figures, and what is between them where they differ by no more than they are `off`.
+
+    The square of their difference is too large by `off` squared on average, and the smaller one is too small for it.
+    """
+    if not off or math.isinf(one):
+        return min(one, other)
+    return (one + other - math.sqrt(max((one - other) ** 2 - off**2, 0.0))) / 2
+
+
 def _ends(
-    left: float, send: tuple[float, float], receive: float, gap: float, carried: float
+    left: float, send: tuple[float, float], receive: float, gap: tuple[float, float], carried: float
 ) -> tuple[float, float, float]:
     """Divide what is left of a round trip without its latency: the sender's CPU, the wire, the receiver's CPU [ns].
 
-    The wire takes what the link takes in the long run (`carried`): the CPU's work that is meanwhile is behind it.
+    The wire takes what the link takes in the long run (`carried`): the CPU's work that is meanwhile is behind it. The
+    gap has what it is off by from what is left.
     """
     longest = max(left - receive - send[0], 0.0)
     least = min(carried, longest)
     o_s = min(max(send), max(left - receive - least, send[0]))
     rest = max(left - o_s - receive, 0.0)
-    wire = max(min(gap, rest), least)
+    wire = min(max(smaller(gap[0], rest, gap[1]), least), rest + receive)
     return o_s, wire, receive + rest - wire
 
 

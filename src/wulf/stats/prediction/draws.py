@@ -52,6 +52,15 @@ class Sample:
         return self._known[name]
 
 
+def at_end(number: float, likely: float) -> float:
+    """Return at which end, 0 or 1, of a span a value is of which nothing but the span is known; `likely` of number 0.
+
+    An interval of samples that are at either end holds the value wherever it is within the span; of samples spread over
+    the span it would leave out one that is at an end (Imbens and Manski 2004, Econometrica 72, 1845-1857).
+    """
+    return likely if number == 0 else float(number > 0)
+
+
 def bounded(bounds: Bounds, number: float) -> float:
     """Return a value whose 95 % interval are the bounds; on a scale of factors where all are above zero."""
     far = bounds.high if number >= 0 else bounds.low

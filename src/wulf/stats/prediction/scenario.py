@@ -9,7 +9,6 @@ what it lost comes again.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ from wulf.base.errors import UsageError
 from wulf.base.networks import Between, Bounds, NamedNetwork, Stretch
 from wulf.base.text import printable
 from wulf.base.units import format_bytes, format_time, parse_duration, parse_size
-from wulf.stats.prediction.draws import Draw, Likely, bounded
+from wulf.stats.prediction.draws import Draw, Likely, at_end, bounded
 from wulf.stats.prediction.network import Link, Network, Piece, Pieces, faster, free, only_wire, scaled
 
 #: A range of latencies is looked at in so many places, each as many times the one before.
@@ -220,10 +219,7 @@ def _latency(new: Callable[[float], float], shown: str) -> Scenario:
         if shown.startswith("x"):
             _told(network, "latency", f"latency={shown}")
         # What a message takes stays the same where more of it is latency, and less the sender's CPU.
-        number = draw.of("leaves")
-        more = (
-            0.5 * (1 + math.erf(number / math.sqrt(2))) * network.between.latency_span_ns if number else 0.0
-        )
+        more = at_end(draw.of("leaves"), 0.0) * network.between.latency_span_ns
         return _with(network, latency_ns=max(new(network.between.latency_ns + more) - more, 0.0))
 
     return Scenario(f"latency={shown}", f"latency {shown}", (change,))

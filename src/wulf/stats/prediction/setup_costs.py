@@ -2,8 +2,7 @@
 
 Two ranks duplicate and free a communicator in M seconds. The replay has three agreements for that (``agreed_in_three``
 of ``native/replay/collectives.cpp``), each of which is two messages that meet, E; the rest, M - 3 E, is what the
-library does on each rank. By MPI_Comm_split it is more than by MPI_Comm_dup, and a trace does not say which was called:
-all between both are as likely.
+library does on each rank. By MPI_Comm_split it is more than by MPI_Comm_dup, and a trace does not say which was called.
 
 Two ranks are connected when one first sends to the other, which takes some libraries thousands of messages' time, and
 not the same in each launch. A calibration has one such time for each launch.
@@ -18,7 +17,7 @@ from statistics import NormalDist
 import numpy as np
 
 from wulf.base.records import CellEstimate
-from wulf.stats.prediction.draws import Draw
+from wulf.stats.prediction.draws import Draw, at_end
 from wulf.stats.prediction.network import Link, at
 
 DUPLICATE, SPLIT, CONNECT = "mpi_comm_dup", "mpi_comm_split", "mpi_connect"
@@ -42,8 +41,7 @@ def making_ns(drawn: Mapping[str, Mapping[int, float]], link: Link, number: floa
     times = sorted(time for kind in (DUPLICATE, SPLIT) for time in drawn.get(kind, {}).values())
     if not times:
         return 0.0
-    share = 0.5 * (1 + math.erf(number / math.sqrt(2)))
-    whole = 1e9 * (times[0] + share * (times[-1] - times[0]))
+    whole = 1e9 * (times[0] + at_end(number, 0.5) * (times[-1] - times[0]))
     return max(whole - AGREEMENTS * _meeting_ns(link, AGREED_BYTES), 0.0)
 
 

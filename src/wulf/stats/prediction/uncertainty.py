@@ -50,8 +50,11 @@ def _spread(records: NDArray[np.void]) -> float:
 
 
 def estimate(value: float, samples: NDArray[np.float64], unit: str, method: str) -> Estimate:
-    """Return a figure with the interval of its samples, which the figure is in."""
-    low, high = (float(bound) for bound in np.percentile(samples, [_TAIL, 100 - _TAIL]))
+    """Return a figure with the interval of its samples, which the figure is in.
+
+    One more sample lies within it with this confidence, where there are 39 at least; fewer have no wider one than all.
+    """
+    low, high = (float(bound) for bound in np.percentile(samples, [_TAIL, 100 - _TAIL], method="weibull"))
     return Estimate(
         value=value,
         low=min(low, value),
