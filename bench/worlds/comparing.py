@@ -16,13 +16,16 @@ PAIRS, LAUNCHES, SCATTER = 10, 8, 0.01
 TURNS, TURN_SCATTER = 24, 0.025
 #: Of a cell that is really slower.
 SLOWER = 1.35
+SLOW_DAY = 1.2
 
 
-def _two_runs(rng: np.random.Generator, of_pairs: float, of_cells: float, slower: float) -> Comparison:
-    """Compare two runs whose pairs and cells are off by so much; the first cell takes so many times as long."""
+def _two_runs(
+    rng: np.random.Generator, of_pairs: float, of_cells: float, slower: float, day: float = 1.0
+) -> Comparison:
+    """Compare two runs whose pairs and cells are off by so much; the first cell, or all, take so many times as long."""
     sides: tuple[list[CellEstimate], list[CellEstimate]] = ([], [])
     for number in range(PAIRS):
-        own = of_pairs * rng.standard_normal()
+        own = of_pairs * rng.standard_normal() + np.log(day)
         for size in SIZES:
             offset = own + of_cells * rng.standard_normal()
             cell = Cell(op="mpi_pingpong", size_bytes=size, place=("a", f"b{number}"))
@@ -54,6 +57,16 @@ def _alarms(of_pairs: float, of_cells: float) -> Callable[[Sequence[int], int], 
         return Count(hits=hits, of=times)
 
     return world
+
+
+def _slow_days(seed: Sequence[int], times: int) -> Count:
+    """Count verdicts on two runs of the same where a day in ten takes `SLOW_DAY` times as long as a whole."""
+    rng = np.random.default_rng(seed)
+    hits = 0
+    for _ in range(times):
+        first, second = (SLOW_DAY if slow else 1.0 for slow in rng.random(2) < 0.1)
+        hits += _two_runs(rng, 0.01, 0.01, 1.0, second / first).verdict in ("better", "worse")
+    return Count(hits=hits, of=times)
 
 
 def _found(seed: Sequence[int], times: int) -> Count:
@@ -134,5 +147,13 @@ WORLDS = (
         at_least=0.90,
         times=100,
         run=_found,
+    ),
+    World(
+        item="C3",
+        name="compare-slow-day",
+        says="two runs of the same, called better or worse, where a day in ten is 20 % slower as a whole",
+        at_most=0.05,
+        times=100,
+        run=_slow_days,
     ),
 )

@@ -164,6 +164,24 @@ def test_inflation_is_what_the_variance_of_a_median_is():
     assert wanted < np.median(trend.inflation(series)) < 1.5 * wanted
 
 
+@pytest.mark.parametrize("count", [24, 40, 120])
+def test_independent_values_rarely_seem_to_depend_on_each_other(count):
+    found = trend.dependences(np.random.default_rng(11).standard_t(3, (3000, count)))
+    assert 0.035 < np.mean(found < trend.DEPENDENT_P) < 0.06
+
+
+def test_one_visit_of_another_state_is_found_where_neighbours_resemble_each_other_little(monkeypatch):
+    values = np.random.default_rng(12).standard_normal((500, 60))
+    values[:, 20:26] += 2.0
+
+    def found():
+        return np.mean(trend.dependences(values) < trend.DEPENDENT_P)
+
+    with_stretches = found()
+    monkeypatch.setattr(trend, "_stretches", lambda ranks: np.ones(len(ranks)))
+    assert with_stretches > 0.6 > found() + 0.15
+
+
 def test_few_or_independent_values_are_not_widened_much():
     rng = np.random.default_rng(3)
     assert np.all(trend.inflation(rng.standard_normal((100, trend.TESTABLE - 1))) == 1)
