@@ -1,7 +1,7 @@
 """Worlds for `wulf diagnose`: clusters that differ by design, and noise that is not normal.
 
-Each cluster goes the way of a real one: the times between all pairs, who is suspected in them, those once more alone
-with noise of their own, and what is named in the end.
+Each cluster goes the way of a real one: the times between all pairs, who is suspected in them, those once more alone,
+the median of as many launches as the program makes then, each with noise of its own, and what is named in the end.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from wulf.base.records import Pair
 from wulf.base.records.diagnosed import Matrix
 from wulf.stats.estimate import pairs
 from wulf.tools.diagnose import confirmation, work
+from wulf.tools.diagnose.all_pairs import AGAIN
 
 Floats = NDArray[np.float64]
 Random = np.random.Generator
@@ -120,8 +121,8 @@ def diagnosis(cluster: Cluster, rng: Random) -> Matrix | None:
     kinds = dict(zip(nodes, cluster.kinds, strict=True))
     between = [pair for pair in itertools.combinations(nodes, 2) if rng.random() >= cluster.missing]
 
-    def measured(chosen: Sequence[Pair]) -> dict[Pair, float]:
-        noise = cluster.noise(rng, (len(chosen),))
+    def measured(chosen: Sequence[Pair], launches: int = 1) -> dict[Pair, float]:
+        noise = np.median(cluster.noise(rng, (launches, len(chosen))), axis=0)
         places = [(nodes.index(first), nodes.index(second)) for first, second in chosen]
         return {
             pair: TYPICAL_S * math.exp(cluster.true[place] + own)
@@ -137,7 +138,7 @@ def diagnosis(cluster: Cluster, rng: Random) -> Matrix | None:
         return None
     again = confirmation.pairs([lax])
     if again:
-        strict = work.confirmed(strict, lax, measured(again), work.usual(times, kinds, lax))
+        strict = work.confirmed(strict, lax, measured(again, AGAIN), work.usual(times, kinds, lax))
     return strict
 
 

@@ -149,6 +149,33 @@ def test_a_slow_link_is_named_in_two_tiers_and_nothing_without_one():
     assert named >= 19
 
 
+def test_racks_that_differ_in_size_are_no_fault_and_hide_no_slow_node():
+    quiet, named, rack = 0, 0, [0] * 5 + [1] * 5 + [2] * 2
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        logs = matrix(rng, 12, link=0.02) + math.log(1.4) * (np.subtract.outer(rack, rack) != 0)
+        quiet += not suspects(logs, names(12), structure=Structure(groups=rack))
+        slow = slowed(logs, [7], 0.2)
+        named += [one.nodes for one in suspects(slow, names(12), structure=Structure(groups=rack))] == [
+            ["n7"]
+        ]
+    assert quiet >= 19
+    assert named >= 19
+
+
+@pytest.mark.parametrize("sizes", [(12, 4), (6, 6, 4), (6, 6, 6, 6, 4)])
+def test_a_rack_behind_a_slow_uplink_is_named_as_a_whole(sizes):
+    rack = np.repeat(np.arange(len(sizes)), sizes)
+    last, named = rack == len(sizes) - 1, 0
+    for seed in range(20):
+        logs = matrix(np.random.default_rng(seed), len(rack), link=0.02)
+        logs = logs + math.log(1.05) * (rack[:, None] != rack[None, :])
+        logs = logs + math.log(1.5) * (last[:, None] ^ last[None, :])
+        found = suspects(logs, names(len(rack)), structure=Structure(groups=rack.tolist()))
+        named += [(one.kind, one.nodes) for one in found] == [("group", names(len(rack))[-4:])]
+    assert named >= 19
+
+
 def test_nodes_are_judged_among_those_of_their_kind():
     rng = np.random.default_rng(3)
     slower = np.arange(12) < 5

@@ -43,8 +43,10 @@ MOST_OUTLYING = 0.4
 FEWEST_IN_BLOCK, LEVELLING = 4, 3
 #: Share of the cases in which what is visible is named; and logarithm beyond which it does not matter how much it is.
 SEEN, LARGEST = 0.9, 20.0
-#: Groups of which it cannot be told which one is far from the others.
+#: Groups of which it cannot be told which one is far from the other.
 FEWEST_GROUPS = 2
+#: Share of a group that has to be slow for it to be called so.
+MOST_OF_GROUP = 0.75
 #: A scatter below which none is told from another, in logarithms.
 LEAST = 1e-4
 
@@ -126,14 +128,20 @@ def additive(logs: Matrix, chance: float = FALSE_ALARM / 2) -> Additive:
     return _least_squares(logs, used)
 
 
-def offsets(both: Matrix, structure: Structure) -> Matrix:
+def offsets(both: Matrix, structure: Structure, begin: Matrix | None = None) -> Matrix:
     """Return what a pair takes longer for what its nodes are and where they hang, as logarithms, n × n.
 
     It is the median of what both nodes do not explain, over all pairs of the same two kinds or switches: a link that
     is slow does not move it.
+
+    Parameters
+    ----------
+    begin
+        What pairs are said to take longer at first; as if nothing were, where it is left out. What all nodes of a group
+        have in common may be either's, the nodes' or the group's: it stays where it was put first.
     """
     blocks = structure.blocks(len(both))
-    found = np.zeros_like(both)
+    found = np.zeros_like(both) if begin is None else begin
     for _ in range(LEVELLING if blocks else 0):
         for division in blocks:
             rest = additive(both - found).rest
@@ -142,6 +150,20 @@ def offsets(both: Matrix, structure: Structure) -> Matrix:
                 if len(values) >= FEWEST_IN_BLOCK:
                     found[block | block.T] += float(np.median(values))
     return found
+
+
+def _between_groups(both: Matrix, labels: Sequence[int]) -> Matrix:
+    """Return the median of all pairs of the same two groups, without that of all pairs; 0 where there is one group."""
+    found, groups = np.zeros_like(both), np.array(labels)
+    if len(groups) != len(both) or len(np.unique(groups)) < FEWEST_GROUPS:
+        return found
+    apart = groups[:, None] != groups[None, :]
+    # Of two groups with few pairs what all have.
+    for block in (apart, ~apart, *_blocks(groups)):
+        values = both[block & np.isfinite(both)]
+        if len(values) >= FEWEST_IN_BLOCK:
+            found[block | block.T] = float(np.median(values))
+    return found - float(np.nanmedian(both))
 
 
 def _blocks(labels: NDArray[np.generic]) -> list[NDArray[np.bool_]]:
@@ -271,14 +293,17 @@ def suspects(
     """
     both = mean_of_directions(logs)
     floor = math.log1p(margin)
-    # Of two groups it is not known which one is further from the other: there nodes are judged with what is between.
-    whole = structure if len(set(structure.groups)) > FEWEST_GROUPS else replace(structure, groups=())
-    offset = offsets(both, whole)
+    offset = offsets(both, structure, _between_groups(both, structure.groups))
     fit = additive(both - offset)
     fit = replace(fit, nodes=among_kinds(fit.nodes, structure))
     slow = _slow_nodes(fit, floor, false_alarm / 2)
     found = list(_nodes_and_groups(fit, slow, names))
-    found += _far_groups(offset, fit, whole, floor, false_alarm / 2, names)
+    # Fewer groups have no usual one.
+    if len(set(structure.groups)) > FEWEST_PARTNERS:
+        found += _far_groups(offset, fit, structure, floor, false_alarm / 2, names)
+    else:
+        found += _far_of_few(both, structure, floor, false_alarm / 2, names)
+    # A link is what neither nodes nor groups explain, whichever of both does.
     level = both - offsets(both, structure)
     found += _links(level, additive(level), floor, false_alarm / 2, names)
     found += _directions(logs, floor, false_alarm / 2, names)
@@ -365,13 +390,17 @@ def outlying(values: Vector, chance: float) -> NDArray[np.bool_]:
 def _far_groups(
     offset: Matrix, fit: Additive, structure: Structure, floor: float, chance: float, names: Sequence[str]
 ) -> Iterator[Suspect]:
-    """Yield groups of nodes that are further from all others than these are from each other."""
+    """Yield groups of nodes that are further from all others, also from the nearest, than these are from each other.
+
+    At the end of a line of switches a group is far from most, and as near to its neighbour as any.
+    """
     groups = np.array(structure.groups)
     labels = np.unique(groups)
-    if len(labels) <= FEWEST_GROUPS:
-        return
-    between = groups[:, None] != groups[None, :]
-    own = np.array([np.median(offset[(groups == label)[:, None] & between]) for label in labels])
+    apart = np.array(
+        [[np.median(offset[np.ix_(groups == one, groups == other)]) for other in labels] for one in labels]
+    )
+    np.fill_diagonal(apart, np.inf)
+    own = np.min(apart, axis=1)
     for place in np.flatnonzero(outlying(own, chance) & (own - np.median(own) > floor)).tolist():
         effect = float(own[place] - np.median(own))
         yield Suspect(
@@ -381,6 +410,33 @@ def _far_groups(
             scatter=fit.node_scatter,
             p_value=_chance(effect / fit.node_scatter, len(labels)),
         )
+
+
+def _far_of_few(
+    both: Matrix, structure: Structure, floor: float, chance: float, names: Sequence[str]
+) -> Iterator[Suspect]:
+    """Yield the group, of two or three, whose nodes are slow with all that is between groups.
+
+    Of two it is the smaller one: two switches look the same as nodes behind a slow one. Of three what all are apart by
+    at least is no fault of one.
+    """
+    labels = np.array(structure.groups)
+    distinct = np.unique(labels)
+    if len(distinct) < FEWEST_GROUPS:
+        return
+    apart = labels[:, None] != labels[None, :]
+    step = np.zeros_like(both)
+    if len(distinct) > FEWEST_GROUPS:
+        usual = _between_groups(both, structure.groups)
+        step[apart] = float(np.min(usual[apart])) - float(np.median(usual[~apart]))
+    fit = additive(both - step - offsets(both - step, replace(structure, groups=())))
+    fit = replace(fit, nodes=among_kinds(fit.nodes, structure))
+    groups = [{names[place] for place in np.flatnonzero(labels == one).tolist()} for one in distinct]
+    for one in _nodes_and_groups(fit, _slow_nodes(fit, floor, chance), names):
+        if one.kind == "group" and any(
+            set(one.nodes) <= group and len(one.nodes) >= MOST_OF_GROUP * len(group) for group in groups
+        ):
+            yield one
 
 
 def _nodes_and_groups(fit: Additive, slow: NDArray[np.bool_], names: Sequence[str]) -> Iterator[Suspect]:

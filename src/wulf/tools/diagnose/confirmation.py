@@ -10,6 +10,7 @@ import scipy
 
 from wulf.base.records import Pair
 from wulf.base.records.diagnosed import Matrix, Suspect
+from wulf.stats.estimate.pairs import outlying
 
 #: Nodes of a group that stand for it.
 OF_A_GROUP = 2
@@ -19,6 +20,8 @@ WELL = 4
 CHANCE = 0.05
 #: Share of what a link seemed to be slower by that it has to be slower by once more: it was one value.
 STILL = 0.5
+#: Chance that the largest of a few times is left out though it belongs to them.
+ODD = 0.02
 
 
 def pairs(matrices: Sequence[Matrix]) -> list[Pair]:
@@ -80,6 +83,7 @@ def is_slow(
     own = [math.log(time) - usual(pair) for pair, time in _own(suspect, times, accused)]
     if suspect.kind in ("sending", "receiving") or not own or len(well) < 2:
         return None
+    own, well = _without_odd(own), _without_odd(well)
     excess = float(np.mean(own) - np.mean(well))
     chance = CHANCE / among
     if len(own) == 1:
@@ -89,6 +93,12 @@ def is_slow(
         clear = float(scipy.stats.ttest_ind(own, well, alternative="greater").pvalue) <= chance
     still = STILL * math.log1p(suspect.slower) if suspect.kind == "link" else 0.0
     return clear and excess > max(math.log1p(margin) / 2, still)
+
+
+def _without_odd(values: Sequence[float]) -> list[float]:
+    """Return values without those that are far larger than the others: one odd pair is not what is asked about."""
+    array = np.array(values)
+    return [float(one) for one in array[~outlying(array, ODD)]]
 
 
 def _own(
