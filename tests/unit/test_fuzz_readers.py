@@ -300,7 +300,7 @@ def test_little_does_not_become_much(name, tmp_path):
     """An input of a megabyte takes at most the stated memory, and no minutes."""
     reader, raw = LOUD[name]
     (tmp_path / "f").write_bytes(raw)
-    argv = [sys.executable, "-c", READ, reader, str(tmp_path / "f"), str(MEMORY)]
+    argv = [sys.executable, "-W", "error", "-c", READ, reader, str(tmp_path / "f"), str(MEMORY)]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     assert resource.RLIM_INFINITY != MEMORY

@@ -92,7 +92,9 @@ print(json.dumps(found))
 @pytest.fixture(scope="module")
 def imported() -> dict[str, list[str]]:
     """Verb, or verb and verb within → what its help imports that those before it did not; '' is the list of verbs."""
-    done = subprocess.run([sys.executable, "-c", ASK], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", ASK], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     found: dict[str, list[str]] = json.loads(done.stdout)
     return found

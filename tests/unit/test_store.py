@@ -158,7 +158,7 @@ def test_kill_loses_at_most_the_record_being_written(tmp_path):
     path = tmp_path / "killed"
     root = Path(__file__).parents[2]
     with subprocess.Popen(
-        [sys.executable, "-c", _KILLED, str(path)], stdout=subprocess.PIPE, cwd=root, text=True
+        [sys.executable, "-W", "error", "-c", _KILLED, str(path)], stdout=subprocess.PIPE, cwd=root, text=True
     ) as process:
         acknowledged = -1
         for line in process.stdout:
