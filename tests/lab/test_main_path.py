@@ -62,8 +62,10 @@ def test_the_whole_procedure_mends_measures_tunes_keeps_and_reports(run, raised_
     assert found.mended is not None and found.mended.outcome is not None and found.mended.outcome.kept
     assert found.audit_after is not None
     assert not [one for one in found.audit_after.findings if one.id == "same.mtu"]
-    assert found.trials and {trial.status for trial in found.trials} <= {"ok", "failed"}
+    assert {trial.status for trial in found.trials} <= {"ok", "failed"}
     assert found.result is not None
+    # On a busy machine a trial takes longer than what is left of the time, and that is said.
+    assert found.trials or any("the time was used up" in note for note in found.result.notes)
     assert library.load(run.directory / "runs" / "afternoon" / "before").launches
     run("report", "afternoon", "--html", code=(0,))
     page = run.directory / "runs" / "afternoon" / "report.html"

@@ -68,7 +68,7 @@ def test_a_firewall_is_found_by_experiment_and_mended(run, lab_cluster, tmp_path
 
 
 def test_an_interrupted_search_puts_the_nodes_back_and_goes_on(run, lab_cluster, tmp_path):
-    words = ["tune", "--run", "t", "--cluster", "lab", "--budget", "40s", "--knobs", "nic.mtu=1400"]
+    words = ["tune", "--run", "t", "--cluster", "lab", "--budget", "10m", "--knobs", "nic.mtu=1400"]
     words += ["--objective", "app: ping -qfc 500 node02"]
     process = start(tmp_path, *words, WULF_LAB_DIR=os.environ["WULF_LAB_DIR"])
     deadline = time.monotonic() + 240
@@ -82,7 +82,7 @@ def test_an_interrupted_search_puts_the_nodes_back_and_goes_on(run, lab_cluster,
     assert before.manifest.status == "interrupted"
     assert before.trials
     assert before.result is not None
-    done = run("tune", "--resume", "t", "--budget", "20s")
+    done = run("tune", "--resume", "t", "--budget", "60s")
     assert done.returncode in (0, 3), done.stderr
     after = load_tuning(tmp_path / "runs" / "t")
     assert len(after.trials) > len(before.trials)
