@@ -202,7 +202,7 @@ def test_who_looks_again_and_again_keeps_nobody_from_a_change(place: Place) -> N
     place.program("ethtool", "#!/bin/sh\nsleep 0.2\nprintf 'rx-usecs:\\t8\\n'\n")
     for verb in (("begin", "A", "me", "600"), ("apply", "A"), ("confirm", "A")):
         place.done(*verb, stdin="nic.rx_usecs\tethtool\teth0\tcoalesce.rx-usecs\t8\n")
-    again = ["sh", "-c", 'while "$@" >/run/looked; do :; done', "look"]
+    again = ["sh", "-c", 'while "$@" >>/run/looked; do :; done', "look"]
     enter, words = place.argv()[:4], place.argv("status")[4:]
     looking = [subprocess.Popen([*enter, *again, *words]) for _ in range(4)]
     try:
