@@ -96,6 +96,7 @@ void back_decide(struct back *back, const struct state *now) {
         decide_made(back, &back->after.at[i], now);
 }
 
+/* A reader that dies once is asked again: what cannot be seen is put back, over others' edits, too. */
 void back_look(struct back *back) {
     struct state now;
     if (now_of(back, &now) != DONE && now_of(back, &now) != DONE)

@@ -107,6 +107,17 @@ class Rounds:
         return True
 
 
+def rounds_left(budget_s: float, begin_s: float, what: str, say: Say) -> Rounds:
+    """Return rounds within what preparing since `begin_s` leaves of a budget, and the Slurm job of that.
+
+    Raises
+    ------
+    SchedulerError
+        The job ends too soon to do anything.
+    """
+    return Rounds(capped(left_of(budget_s, time.monotonic() - begin_s, what, say), say))
+
+
 def require_inside(config: ClusterConfig, nodes: Collection[str]) -> None:
     """Refuse nodes that are not of the allocation, where srun starts the jobs.
 

@@ -100,7 +100,7 @@ def measure(
             progress.note(f"run: {path}")
             rounds = _Rounds(request, plan, transport, commands, writer)
             try:
-                interrupted = rounds.make(time.monotonic() - begin_s, progress)
+                interrupted = rounds.make(begin_s, progress)
                 if request.traces and not interrupted:
                     _trace(request, writer, tracer(config), progress)
             except BaseException as error:
@@ -198,10 +198,9 @@ class _Rounds:
         self._count = 0
         self._order = random.Random(plan.seed)  # noqa: S311 - reproducible, not secret
 
-    def make(self, passed_s: float, progress: Progress) -> bool:
-        """Make all rounds, or those that the budget allows after what has passed of it; whether Ctrl-C ended them."""
-        left_s = allocation.left_of(self._request.budget_s, passed_s, "the launches", progress.note)
-        rounds = allocation.Rounds(allocation.capped(left_s, progress.note))
+    def make(self, begin_s: float, progress: Progress) -> bool:
+        """Make all rounds, or those that the budget allows, which began then; return whether Ctrl-C ended them."""
+        rounds = allocation.rounds_left(self._request.budget_s, begin_s, "the launches", progress.note)
         wanted = self._request.rounds
         while self._count < wanted and rounds.another():
             each_s = rounds.passed_s / max(self._count, 1)

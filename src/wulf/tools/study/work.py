@@ -175,9 +175,8 @@ def _carry_out(
     trials = list(earlier)
     status, message = "failed", None
     try:
-        passed_s = time.monotonic() - begin_s
-        left_s = allocation.left_of(writer.manifest.plan.budget_s, passed_s, "the study", progress.note)
-        rounds = allocation.Rounds(allocation.capped(left_s, progress.note))
+        budget_s = writer.manifest.plan.budget_s
+        rounds = allocation.rounds_left(budget_s, begin_s, "the study", progress.note)
         status = _turns(writer, trials, performer, rounds, progress)
     except KeyboardInterrupt:
         status = "interrupted"
