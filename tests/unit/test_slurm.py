@@ -9,6 +9,7 @@ import pkgutil
 import re
 import stat
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import get_type_hints
@@ -129,6 +130,14 @@ def test_without_an_answer_the_budget_stays_and_that_is_said(scontrol: Path) -> 
     assert said == ["when Slurm job 7 ends is not known and not taken into account: scontrol: Invalid job id"]
 
 
+def test_rounds_end_with_the_allocation(scontrol: Path) -> None:
+    said: list[str] = []
+    scontrol.write_text(RUNNING)
+    allocation.rounds_left(1000.0, time.monotonic(), "the study", said.append)
+    (capped,) = said
+    assert "the budget is 230 s instead of 1000 s" in capped
+
+
 def test_outside_of_slurm_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     monkeypatch.setenv("PATH", "/nonesuch")
@@ -155,19 +164,19 @@ def requests() -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("module", "name"), requests())
 def test_no_verb_forgets_the_end_of_the_allocation(module: str, name: str) -> None:
     """What is asked for is capped where it begins, or by every verb that asks for it."""
-    capped = "allocation.capped("
+    capped = re.compile(r"allocation\.(capped|rounds_left)\(")
     package, _, leaf = module.rpartition(".")
     if leaf == "request":
         # What it becomes is capped in its turn.
-        handed_on = ("MeasureRequest(", "InterleaveRequest(", "TuneRequest(")
+        handed_on = re.compile(r"(Measure|Interleave|Tune)Request\(")
         works = [path.read_text(encoding="utf-8") for path in place_of(package).rglob("*.py")]
-        assert any(word in text for text in works for word in (capped, *handed_on)), module
+        assert any(capped.search(text) or handed_on.search(text) for text in works), module
         return
     imported = re.compile(rf"^ *from {re.escape(package)} import .*\b{leaf}\b", re.MULTILINE)
     verbs = [path.read_text(encoding="utf-8") for path in Path(cli.__file__).parent.glob("*.py")]
     asking = [text for text in verbs if imported.search(text) and f"{leaf}.{name}(" in text]
     begins = inspect.getsource(sys.modules[module])
-    assert capped in begins or (asking and all(capped in text for text in asking)), f"{leaf}.{name}"
+    assert capped.search(begins) or (asking and all(map(capped.search, asking))), f"{leaf}.{name}"
 
 
 def place_of(package: str) -> Path:
