@@ -178,7 +178,7 @@ static bool is_to_original(const char *tx) {
 static struct names confirmed(void) {
     const struct tx_rows rows = journal();
     const uint64_t through = history_through();
-    struct names names = {take((rows.count + 1) * sizeof(char *)), 0};
+    struct names names = {.at = take((rows.count + 1) * sizeof(char *))};
     for (size_t i = 0; i < rows.count; i++)
         if (is_same(rows.at[i].state.word, "confirmed") && rows.at[i].number > through)
             names.at[names.count++] = keep_text(rows.at[i].name);
@@ -217,7 +217,7 @@ struct all_touched touched_since(const char *to) {
         return sum_up(names, true);
     for (size_t i = 0; i < names.count; i++)
         if (is_same(names.at[i], to))
-            return sum_up((struct names){names.at + i, names.count - i}, false);
+            return sum_up((struct names){.at = names.at + i, .count = names.count - i}, false);
     return (struct all_touched){0};
 }
 
@@ -382,7 +382,7 @@ void condense(void) { /* not all at once, where a version before has left very m
     if (!count)
         return;
     note("the %zu oldest confirmed changes go to %s/archive", count, STATE_PLACE);
-    const struct names those = {names.at, count};
+    const struct names those = {.at = names.at, .count = count};
     const struct all_touched all = sum_up(those, true);
     if (write_history(&all, about_of(names.at[count - 1]).number) != DONE) {
         note("cannot write to %s/%s: %s", STATE_PLACE, HISTORY, complaint("is the disk full?"));

@@ -241,7 +241,7 @@ enum outcome become(const char *tx, const char *word, const char *why) {
 
 struct names open_changes(enum open_which which) {
     const struct tx_rows rows = journal();
-    struct names names = {take((rows.count + 1) * sizeof(char *)), 0};
+    struct names names = {.at = take((rows.count + 1) * sizeof(char *))};
     for (size_t i = rows.count; i-- > 0;) {
         const bool stuck = is_same(rows.at[i].state.word, "stuck");
         if (!is_over(rows.at[i].state.word) && (which == OPEN_ALL || stuck == (which == OPEN_STUCK)))

@@ -21,6 +21,8 @@ _LOG = logging.getLogger("wulf")
 #: Less room than this is none: an object file takes more [B].
 LEAST_ROOM_BYTES = 1 << 16
 BUILD_TIMEOUT_S = 600
+#: What the compiler said of all that was built in a directory, beside the programs.
+LOG = "build.log"
 
 
 @contextmanager
@@ -42,7 +44,7 @@ def only_one(directory: Path) -> Iterator[None]:
 
 
 def make(cmake: str, source: Path, directory: Path, targets: Sequence[str], options: Sequence[str]) -> None:
-    """Build targets of `source` and move them into `directory`.
+    """Build targets of `source` and move them into `directory`; what was said is added to its `LOG`.
 
     Raises
     ------
@@ -54,7 +56,7 @@ def make(cmake: str, source: Path, directory: Path, targets: Sequence[str], opti
         work = Path(tempfile.mkdtemp(prefix="build-", dir=directory))
     except OSError as error:
         raise BuildError(f"a program cannot be built in {directory}: {error.strerror or error}") from error
-    log = work / "build.log"
+    log = work / LOG
     configure = [cmake, "-S", str(source), "-B", str(work), "-DCMAKE_BUILD_TYPE=Release", "-DWULF_TESTS=OFF"]
     at_once = str(len(os.sched_getaffinity(0)))
     for argv in (
@@ -62,6 +64,8 @@ def make(cmake: str, source: Path, directory: Path, targets: Sequence[str], opti
         [cmake, "--build", str(work), "--parallel", at_once, "--target", *targets],
     ):
         _logged(argv, log)
+    with (directory / LOG).open("ab") as all_said:
+        all_said.write(log.read_bytes())
     for target in targets:
         (work / target).replace(directory / target)
     shutil.rmtree(work, ignore_errors=True)
