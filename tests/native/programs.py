@@ -60,7 +60,9 @@ def sanitized(name: str) -> Path:
     with cmake.only_one(SANITIZED):
         if not (SANITIZED / "build.ninja").is_file():
             strict = [f"-DCMAKE_{language}_FLAGS=-Werror" for language in ("C", "CXX")]
-            _run("cmake", "-S", str(SOURCE), "-B", str(SANITIZED), "-G", "Ninja", "-DWULF_SANITIZE=ON", *strict)
+            _run(
+                "cmake", "-S", str(SOURCE), "-B", str(SANITIZED), "-G", "Ninja", "-DWULF_SANITIZE=ON", *strict
+            )
         _run("cmake", "--build", str(SANITIZED), "--target", name)
     return SANITIZED / name
 
