@@ -5,7 +5,7 @@ import pytest
 
 from tests.unit import make_records as make
 from tests.unit.test_cells import cells, launch
-from wulf.base.records import Clock, Exits, LeftOut, NodeRecord, ProbeInfo
+from wulf.base.records import IMPORTED, Clock, Exits, LeftOut, NodeRecord, ProbeInfo
 from wulf.stats import estimate
 from wulf.stats.estimate.figure_advice import tick_multiple
 
@@ -61,6 +61,18 @@ def test_precision_not_reached_names_both_figures():
     half = cells(results)[0].time.half_width_ratio
     assert f"±{half:.1%}" in advice.text
     assert "target ±2.0%" in advice.text
+
+
+@pytest.mark.parametrize("kind", ["few_launches", "not_reached", "not_tested"])
+def test_more_launches_of_a_run_of_files_are_more_files(kind):
+    times = (
+        [20_000] * 4 if kind == "few_launches" else [20_000 + 700 * (index * 5 % 12) for index in range(12)]
+    )
+    results = [launch(index, time_ns) for index, time_ns in enumerate(times)]
+    advice = only(results, kind, plan=replace(make.plan(), ladder=IMPORTED)).advice
+    assert "wulf measure import" in advice
+    assert "--" not in advice
+    assert "--max-launches" in only(results, kind).advice
 
 
 def test_a_failed_launch_is_an_error_with_its_reason_and_comes_first():

@@ -57,6 +57,7 @@ from wulf.base.records.derived import (
 )
 from wulf.base.records.host import CpuNoise, DetourRate, HostAdvice, HostClock, HostNoise, WakeDelay
 from wulf.base.records.measured import (
+    IMPORTED,
     ORDER_PREFIX,
     RANKS_OF_A_PAIR,
     REFERENCE_US,
@@ -123,6 +124,7 @@ from wulf.base.records.tuned import (
 )
 
 __all__ = [
+    "IMPORTED",
     "ORDER_PREFIX",
     "OWN_FACTS",
     "PASSING_FACTS",

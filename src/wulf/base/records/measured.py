@@ -533,6 +533,10 @@ class Series(Record, frozen=True, kw_only=True):
         return math.ceil(self.for_s / self.every_s)
 
 
+#: Ladder and cluster of a run that holds outputs of other benchmarks.
+IMPORTED = "imported"
+
+
 class Plan(Record, frozen=True, kw_only=True):
     """What a run is going to measure, and how well."""
 

@@ -13,6 +13,7 @@ from wulf.base.errors import ImportFormatError, UsageError
 from wulf.base.importing import formats
 from wulf.base.importing.series import MOST_BYTES, MOST_RANKS, Series
 from wulf.base.records import (
+    IMPORTED,
     Analysis,
     Cell,
     Launch,
@@ -31,7 +32,6 @@ from wulf.node.measuring.analysis import analyze
 from wulf.node.measuring.imported_from import Placed
 from wulf.stats.core.trend import TESTABLE
 
-ORIGIN = "imported"
 #: Where it is not said on which nodes ranks were, nor how many there were.
 NOT_SAID = ("ranks not said",)
 PRECISION, CONFIDENCE, MIN_LAUNCHES = 0.02, 0.95, 6
@@ -111,7 +111,7 @@ def import_run(
         for result in results
     ]
     names = tuple(dict.fromkeys(node for result in results for node in result.launch.place))
-    config = ClusterConfig(name=ORIGIN, nodes=names, transport="local", origin=ORIGIN)
+    config = ClusterConfig(name=IMPORTED, nodes=names, transport="local", origin=IMPORTED)
     manifest = Manifest(
         **head(path.name, config, list(operations.values()), {}), plan=_plan(results, operations)
     )
@@ -255,7 +255,7 @@ def _plan(results: Sequence[LaunchResult], operations: Mapping[str, Operation]) 
         )
     return Plan(
         workload=Workload(parts=list(parts.values()), sweeps=1, visit_us=0),
-        ladder=ORIGIN,
+        ladder=IMPORTED,
         max_size_bytes=max(size for part in parts.values() for size in part.sizes_bytes),
         precision=PRECISION,
         confidence=CONFIDENCE,

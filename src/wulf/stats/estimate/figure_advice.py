@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 import scipy
 
-from wulf.base.records import Advice, CellEstimate, CellMode, Plan
+from wulf.base.records import IMPORTED, Advice, CellEstimate, CellMode, Plan
 from wulf.base.units import format_bytes, format_sizes, format_time
 from wulf.stats.core.trend import DEPENDENT_P, TESTABLE, dependence, trend
 from wulf.stats.estimate import advice_words as words
@@ -36,7 +36,7 @@ FEWEST = 6
 #: Launches from which on no number of them will do.
 ENDLESS = 10_000
 _GIVEN_UP = (
-    "The launches differ so much that more of them do not help, so they were ended before the time was over: look at "
+    "The launches differ so much that more of them do not help, for which a run ends before its time is over: look at "
     "what makes them differ (groups of launches, other load on the nodes), then measure again."
 )
 _MORE_LAUNCHES = (
@@ -46,6 +46,10 @@ _MORE_LAUNCHES = (
 _MORE_BLOCKS = (
     "The figures are as uncertain as shown: they are those of all hours and days of the series. More blocks narrow "
     "them (--every, --for)."
+)
+_MORE_OUTPUTS = (
+    "The figures are those of the files: run the benchmark again and import its outputs together with these; each file "
+    "is a launch (wulf measure import FILE...)."
 )
 
 
@@ -122,8 +126,11 @@ def _not_reached(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> I
             severity="warning",
             subject=words.subject(stream, plan),
             text=f"only {words.launches(count)}: a {plan.confidence:.0%} interval takes 6{_at(few, cells)}",
-            advice="Give it more time (wulf measure --resume RUN) or allow more (--min-launches, --max-launches, "
-            "--launches of wulf program run).",
+            advice=_how_more(
+                plan,
+                "Give it more time (wulf measure --resume RUN) or allow more (--min-launches, --max-launches, "
+                "--launches of wulf program run).",
+            ),
         )
     if wide:
         worst = max(cell.time.half_width_ratio or 0.0 for cell in wide)
@@ -133,13 +140,15 @@ def _not_reached(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> I
             subject=words.subject(stream, plan),
             text=f"{_width(worst)} at worst, target ±{plan.precision:.1%}, "
             f"after {max(c.time.n for c in wide)} launches ({_forecast(wide, plan)}){_at(wide, cells)}",
-            advice=_MORE_BLOCKS if plan.series else _more(wide, plan),
+            advice=_GIVEN_UP if _needed(wide, plan) >= ENDLESS else _how_more(plan, _MORE_LAUNCHES),
         )
 
 
-def _more(cells: Sequence[CellEstimate], plan: Plan) -> str:
-    """Return what to do where the precision was not reached."""
-    return _GIVEN_UP if _needed(cells, plan) >= ENDLESS else _MORE_LAUNCHES
+def _how_more(plan: Plan, of_a_run: str) -> str:
+    """Return how there come to be more launches: those of a series and of files are asked for in ways of their own."""
+    if plan.ladder == IMPORTED:
+        return _MORE_OUTPUTS
+    return _MORE_BLOCKS if plan.series else of_a_run
 
 
 def _needed(cells: Sequence[CellEstimate], plan: Plan) -> float:
@@ -318,10 +327,11 @@ def not_tested(streams: Streams, plan: Plan) -> Iterator[Advice]:
             text=f"{words.launches(min(few.values()))} cannot show whether they depend on each other, which takes "
             f"{TESTABLE}: the intervals assume that they do not. If each resembled the one before (correlation 0.5), "
             "only about 80 % of such intervals would contain the time",
-            advice=_MORE_BLOCKS
-            if plan.series
-            else f"Give it more time (--budget), or allow {TESTABLE} launches (--max-launches, --launches of wulf "
-            f"program run).",
+            advice=_how_more(
+                plan,
+                f"Give it more time (--budget), or allow {TESTABLE} launches (--max-launches, --launches of wulf "
+                "program run).",
+            ),
         )
 
 
