@@ -1,9 +1,10 @@
 """A user whom sudo lets run the guard and nothing else sends it plans, words, environments and limits of all kinds.
 
-Each case is one call through a real sudo, in file systems and a network of its own. After every batch root takes back
-what is open or confirmed, and the whole node is compared with how it was: all files of /etc, the journal's directory,
-rules, interfaces, sysctls. Whatever is made meanwhile must be one of the files that keep settings, and nobody but root
-may run anything as root.
+Each case is one call, in file systems and a network of its own: one of twenty through a real sudo, which takes most of
+the time; the others call the guard as root with what sudo says of its caller, and with all of his environment, which
+sudo would have taken away. After every batch root takes back what is open or confirmed, and the whole node is compared
+with how it was: all files of /etc, the journal's directory, rules, interfaces, sysctls. Whatever is made meanwhile must
+be one of the files that keep settings, and nobody but root may run anything as root.
 
 ``python -m bench.sudo [--cases=N] [--batch=N] [--state=FILE] [--limit=SECONDS]``: goes on where FILE says it was ended.
 """
@@ -17,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -31,7 +32,13 @@ from wulf.node.change.guard import PLACE, program
 
 USER, UID = "planteduser", 64321
 INTERFACE, OTHER = "eth0", "other0"
-CASES, BATCH = 1_000_000, 100
+CASES, BATCH = 1_000_000, 400
+#: One of so many goes through a real sudo.
+THROUGH_SUDO = 20
+#: What sudo says of its caller.
+_CALLER = f"export SUDO_UID={UID} SUDO_GID={UID} SUDO_USER={USER}"
+#: What a user can do to his sudo, and not to a program that root runs.
+_TO_SUDO = ("killed at once", "killed soon", "stopped")
 _Value = TypeVar("_Value")
 #: Names of changes: few, so that they meet.
 _CHANGES = ("A", "B", "C", "x.y", "-", "original", "A.new", "../A", "", "a" * 65)
@@ -107,7 +114,7 @@ exec sleep 1000000
 _LOOK = f"""\
 cd /; find etc var/lib/wulf run home -xdev ! -path '*/wulf/tx*' ! -name log ! -name log.1 ! -name reserve \
     ! -name owned ! -path 'run/sudo*' ! -path run/wulf ! -path 'run/wulf/*' ! -path home/plan ! -path 'home/away*' \
-    -printf '%p %y %m %U:%G %l ' \\( -type f -exec sha256sum -b {{}} \\; -o -printf '\\n' \\) | sort
+    -printf '%p %y %m %U:%G %l\\n' -type f -exec sha256sum -b {{}} + | sort
 nft -nn list ruleset; ethtool -k {INTERFACE}; cat /sys/class/net/*/mtu
 sysctl -a 2>/dev/null | grep -E '^net[.](core|ipv4[.]tcp)|^vm[.]|^kernel[.](numa|nmi|core_p)' | grep -v fastopen_key
 """
@@ -211,8 +218,9 @@ def _run(node: Node, state: State, cases: int, batch: int, end: float, path: Pat
 def _batch(node: Node, state: State, count: int, before: str) -> str:
     """Let the user send some cases; return what is wrong afterwards, and "" where nothing is."""
     first = state.done
-    texts = [case(number) for number in range(first, first + count)]
-    answers = node.user("\n".join(texts))
+    numbers = range(first, first + count)
+    answers = node.root("\n".join(case(number) for number in numbers if number % THROUGH_SUDO))
+    answers += node.user("\n".join(case(number) for number in numbers if not number % THROUGH_SUDO))
     state.done += count
     state.granted += answers.count("\nrc 0\n")
     made = node.root(
@@ -254,11 +262,13 @@ def case(number: int) -> str:
         owner=shlex.quote(_often(chance, "me", _OWNERS)),
         seconds=_often(chance, "60", _SECONDS),
     )
-    way = chance.choice([*WAYS.values(), *_limits()]) if chance.random() < 0.3 else ":"
+    direct = number % THROUGH_SUDO != 0
+    way = chance.choice(_ways(direct)) if chance.random() < 0.3 else ":"
     environment = _environment(chance) if chance.random() < 0.3 else ""
+    caller, call = (_CALLER, PLACE) if direct else (":", f"/usr/bin/sudo -n {PLACE}")
     plan = base64.b64encode(_plan(chance)).decode()
     return (
-        f"(cd /home; set --; {way}; {environment} base64 -d <<'E' | \"$@\" /usr/bin/sudo -n {PLACE} {words}\n"
+        f"(cd /home; set --; {way}; {environment} {caller}; base64 -d <<'E' | \"$@\" {call} {words}\n"
         f"{plan}\nE\n"
         ') 2>&1; printf "\\nrc %s\\n" $?'
     )
@@ -268,8 +278,9 @@ def _often(chance: random.Random, usual: _Value, others: Sequence[_Value]) -> _V
     return usual if chance.random() < 0.6 else chance.choice(others)
 
 
-def _limits() -> Iterator[str]:
-    return (f"ulimit -{letter} {value}" for letter, values in LIMITS.items() for value in values)
+def _ways(direct: bool) -> list[str]:
+    limits = (f"ulimit -{letter} {value}" for letter, values in LIMITS.items() for value in values)
+    return [*(text for name, text in WAYS.items() if not (direct and name in _TO_SUDO)), *limits]
 
 
 def _environment(chance: random.Random) -> str:
