@@ -39,6 +39,7 @@ NAMES = (
     "paths",
     "incast",
     "infer",
+    "placement",
     "matrix-scale",
     "ops-cost",
     "collectives-spread",

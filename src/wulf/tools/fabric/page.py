@@ -6,16 +6,11 @@ from collections.abc import Iterator
 
 from wulf.base.nodeset import fold
 from wulf.base.text import printable
-from wulf.page.blocks import Code, Page, Section, Verdict
-from wulf.page.parts import Column, Item, Table
+from wulf.page.blocks import Code, Page, Section, Verdict, known
+from wulf.page.fabric import Fabric
+from wulf.page.parts import Column, Figure, Item, Table
 from wulf.page.words import count, percent
-from wulf.tools.fabric.record import InferredFabric, Source
-
-_SOURCES: dict[Source, str] = {
-    "neighbours": "what ports hear of their switch (LLDP)",
-    "ways": "the switches on the way between nodes",
-    "times": "times of small messages",
-}
+from wulf.tools.fabric.record import SOURCES, TOP, InferredFabric
 
 
 def build(found: InferredFabric) -> Page:
@@ -27,8 +22,11 @@ def build(found: InferredFabric) -> Page:
         lede="",
         kind="Fabric",
         verb="audit fabric",
-        head=(Verdict("good" if found.levels else "unknown", tuple(more)), _table(found)),
-        sections=(Section("files", "topology.conf of Slurm, and a hostfile", files),) if found.levels else (),
+        head=(Verdict("good" if found.levels else "unknown", tuple(more)),),
+        sections=(
+            Section("switches", "Nodes and switches", known(_drawing(found), _table(found))),
+            *((Section("files", "topology.conf of Slurm, and a hostfile", files),) if found.levels else ()),
+        ),
     )
 
 
@@ -42,7 +40,7 @@ def verdict(found: InferredFabric) -> Iterator[str]:
         tiers = f", {count(len(found.levels), 'level')}" if len(found.levels) > 1 else ""
         yield f"{nodes} on {switches}{tiers}"
     for number, level in enumerate(found.levels, 1):
-        yield f"  level {number}: from {_SOURCES[level.source]}, confidence {percent(level.confidence)}"
+        yield f"  level {number}: from {SOURCES[level.source]}, confidence {percent(level.confidence)}"
     for remark in found.remarks:
         yield f"  {printable(remark, 300)}"
 
@@ -68,4 +66,26 @@ def _table(found: InferredFabric) -> Table:
         ),
         empty="no switch was told from another",
         tall=True,
+    )
+
+
+def _drawing(found: InferredFabric) -> Figure | None:
+    """Return the tree; None where there is none, or too much side by side."""
+    tiers = dict.fromkeys(found.nodes, 0)
+    links: dict[frozenset[str], str] = {}
+    for number, level in enumerate(found.levels, 1):
+        tiers |= {one.name: number for one in level.switches}
+        links |= {
+            frozenset((one.name, below)): ""
+            for one in level.switches
+            for below in (one.nodes if number == 1 else one.switches)
+        }
+    if found.levels and len(found.levels[-1].switches) > 1:
+        tiers[TOP] = len(found.levels) + 1
+        links |= {frozenset((TOP, one.name)): "" for one in found.levels[-1].switches}
+    return Fabric(tiers=tiers, links=links).figure(
+        title="Which nodes share a switch",
+        summary=next(verdict(found)),
+        caption="A switch stands for all that nothing tells apart, such as several spines; the highest one is what "
+        "connects the others.",
     )

@@ -8,6 +8,14 @@ from wulf.base.errors import EXIT_FINDINGS
 from wulf.base.records.base import Record
 
 Source = Literal["neighbours", "ways", "times"]
+#: Each of them in words.
+SOURCES: dict[Source, str] = {
+    "neighbours": "what ports hear of their switch (LLDP)",
+    "ways": "the switches on the way between nodes",
+    "times": "times of small messages",
+}
+#: What the switch is called that connects all others.
+TOP = "top"
 
 
 class InferredSwitch(Record, frozen=True, kw_only=True):

@@ -26,7 +26,7 @@ from wulf.node.measuring import flows
 from wulf.node.measuring.flows import Kind, Taken
 from wulf.stats.estimate import switches
 from wulf.stats.estimate.switches import Level
-from wulf.tools.fabric.record import InferredFabric, InferredLevel, InferredSwitch
+from wulf.tools.fabric.record import SOURCES, TOP, InferredFabric, InferredLevel, InferredSwitch
 from wulf.tools.fabric.request import FabricRequest
 
 #: Requests [B] on so many flows of each pair, and how often.
@@ -183,7 +183,7 @@ def _matrix(nodes: Sequence[str], seen: Sequence[FlowSeen]) -> tuple[np.ndarray,
 def _named(levels: Sequence[Level], names: Mapping[str, str]) -> Iterator[InferredLevel]:
     """Yield levels with a name for every switch, and what is below each."""
     below: list[InferredSwitch] = []
-    used: set[str] = set()
+    used = {TOP}
     for number, level in enumerate(levels, 1):
         found = []
         for place, (group, known) in enumerate(zip(level.groups, level.names, strict=True), 1):
@@ -201,14 +201,14 @@ def topology_conf(levels: Sequence[InferredLevel]) -> Iterator[str]:
     if not levels:
         return
     for level in levels[:1]:
-        yield f"# {level.source}, confidence {level.confidence:.2f}"
+        yield f"# from {SOURCES[level.source]}, confidence {level.confidence:.0%}"
         yield from (f"SwitchName={one.name} Nodes={fold(one.nodes)}" for one in level.switches)
     for level in levels[1:]:
-        yield f"# {level.source}, confidence {level.confidence:.2f}"
+        yield f"# from {SOURCES[level.source]}, confidence {level.confidence:.0%}"
         yield from (f"SwitchName={one.name} Switches={','.join(one.switches)}" for one in level.switches)
     if len(levels[-1].switches) > 1:
         yield "# what connects them all"
-        yield f"SwitchName=top Switches={','.join(one.name for one in levels[-1].switches)}"
+        yield f"SwitchName={TOP} Switches={','.join(one.name for one in levels[-1].switches)}"
 
 
 def _ordered(levels: Sequence[InferredLevel], nodes: Sequence[str]) -> list[str]:

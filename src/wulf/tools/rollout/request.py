@@ -14,6 +14,8 @@ from wulf.node.fleet.fields import ClusterField, MpiField, NodesField, RelaxFiel
 MOST_GROWTH = 10
 #: The nodes hold a change for so long without a word at most [s].
 MOST_S = 3600.0
+#: Fewer rounds prove nothing.
+FEWEST_ROUNDS = 8
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,13 @@ class RolloutRequest:
             unit=SHARE,
         ),
     ] = 0.5
+    rounds: Annotated[
+        int,
+        Option(
+            "Rounds of a step at most: where it is still not shown that the change does no harm, it is put back.",
+            least=FEWEST_ROUNDS,
+        ),
+    ] = 60
     check: Annotated[
         str,
         Option(

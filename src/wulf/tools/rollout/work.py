@@ -53,9 +53,9 @@ from wulf.tools.rollout.site_check import SiteCheck
 from wulf.tools.rollout.stepping import Stepping
 from wulf.tools.rollout.store import HEAD, PAGE, RolloutWriter, load_rollout
 
-#: Rounds of a step at most; chance that harm by the margin is kept, and that a node without harm is called harmed;
-#: share of datagrams lost that is harm.
-ROUNDS, MISSED, FALSE_ALARM, LOSS = 60, 0.01, 0.002, 0.002
+#: Chance that harm by the margin is kept, and that a harmless node is called harmed; share of
+#: lost datagrams that is harm.
+MISSED, FALSE_ALARM, LOSS = 0.01, 0.002, 0.002
 #: States of Slurm's nodes that may be changed: nobody computes there, and in the first case they have to be held.
 _IDLE, _DRAINED = "idle", "drain"
 #: An allocation for a step lasts so long at most [s].
@@ -93,7 +93,7 @@ def plan_of(request: RolloutRequest, settings: Mapping[str, str], source: str, s
         growth=request.growth,
         margin=request.margin,
         tolerate=request.tolerate,
-        rounds=ROUNDS,
+        rounds=request.rounds,
         missed=MISSED,
         false_alarm=FALSE_ALARM,
         loss=LOSS,

@@ -233,7 +233,7 @@ def _commands(found: Paths) -> Iterator[Command]:
         if shown is None:
             continue
         near, far = (printable(node, 100) for node in shown.nodes)
-        beside = f"; --port {shown.well_port} is well" if shown.well_port is not None else ""
+        beside = f"; port {shown.well_port} does not" if shown.well_port is not None else ""
         for words in (shown.probe, shown.plain):
             yield Command(f"on {far}", words[0])
             yield Command(f"on {near} (port {shown.port} shows it{beside})", words[1])
