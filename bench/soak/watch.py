@@ -39,17 +39,7 @@ true
 def days_of_watch(raised: lab.Lab, directory: Path, days: int = DAYS_GOAL) -> Days:
     """Run a watch once for each day, and install and remove its schedule as often."""
     begin = time.monotonic()
-    watches = directory / "watches"
-    shutil.rmtree(watches, ignore_errors=True)
-    config = inventory.parse(raised.cluster_toml(), "lab")
-    request = running.WatchRequest(
-        name="soak",
-        directory=watches / "soak",
-        config=config,
-        nodes=raised.layout.names(),
-        budget_s=BUDGET_S,
-        scheduler="none",
-    )
+    request = _fresh(raised, directory / "watches")
     site = Site(raised, raised.layout.names()[0])
     schedule = _Schedule(site)
     database: list[int] = []
@@ -61,13 +51,7 @@ def days_of_watch(raised: lab.Lab, directory: Path, days: int = DAYS_GOAL) -> Da
         report = running.run(request, SetClock(_FIRST + timedelta(days=day)), Logged())
         counts, alarms = report.runs, [*report.open, *report.closed]
         database.append((request.directory / NAME).stat().st_size)
-        gauges.append(
-            {
-                "descriptors": float(len(list(Path("/proc/self/fd").iterdir()))),
-                "memory-KiB": resident_kib(),
-                "kept-runs": float(len(list((request.directory / "runs").iterdir()))),
-            }
-        )
+        gauges.append(_gauges(request))
         left += schedule.round(day)
         print(
             f"day {day + 1} of {days}: {report.last.status if report.last else 'nothing'}, "
@@ -92,6 +76,28 @@ def days_of_watch(raised: lab.Lab, directory: Path, days: int = DAYS_GOAL) -> Da
         left=left,
         seconds=time.monotonic() - begin,
     )
+
+
+def _fresh(raised: lab.Lab, watches: Path) -> running.WatchRequest:
+    """Return what a watch of all virtual nodes is asked, of which nothing is there yet."""
+    shutil.rmtree(watches, ignore_errors=True)
+    return running.WatchRequest(
+        name="soak",
+        directory=watches / "soak",
+        config=inventory.parse(raised.cluster_toml(), "lab"),
+        nodes=raised.layout.names(),
+        budget_s=BUDGET_S,
+        scheduler="none",
+    )
+
+
+def _gauges(request: running.WatchRequest) -> dict[str, float]:
+    """Return what must not grow from day to day."""
+    return {
+        "descriptors": float(len(list(Path("/proc/self/fd").iterdir()))),
+        "memory-KiB": resident_kib(),
+        "kept-runs": float(len(list((request.directory / "runs").iterdir()))),
+    }
 
 
 def _words(alarm: Alarm) -> str:

@@ -191,6 +191,22 @@ def diagnosis() -> Diagnosis:
     return Diagnosis(run_id="all-pairs", nodes=nodes, margin=0.05, matrices=[matrix], symptoms=[symptom])
 
 
+ROLLOUT_PLAN = RolloutPlan(
+    settings={"nic.rx_usecs": "0"},
+    source="runs/tuned",
+    canary=4,
+    growth=3.0,
+    margin=0.05,
+    tolerate=0.5,
+    rounds=60,
+    missed=0.01,
+    false_alarm=0.002,
+    loss=0.002,
+    check="/opt/site/check.sh",
+    seed=1,
+)
+
+
 def watch() -> tuple[WatchReport, list[WatchRun], list[WatchedSeries]]:
     nodes = ["node01", "node05"]
     at = "2026-03-23T01:30:00+00:00"
@@ -198,7 +214,34 @@ def watch() -> tuple[WatchReport, list[WatchRun], list[WatchedSeries]]:
         WatchRun(number=number, at=at, utc_offset_s=3600, status=status, reason=reason, seconds=61.0, pairs=4)
         for number, status, reason in ((1, "measured", ""), (2, "skipped", "a job runs"), (3, "measured", ""))
     ]
-    alarm = Alarm(
+    report = WatchReport(
+        schema_version=SCHEMA_VERSION,
+        name="lab",
+        nodes=nodes,
+        history="/var/lib/wulf/lab",
+        runs={"measured": 2, "skipped": 1},
+        first_at=at,
+        last=runs[-1],
+        learning="",
+        new=[1],
+        open=[_alarm(at)],
+        closed=[],
+        shown=[Shown(level="node", op="mpi_pingpong", size_bytes=64, smallest=0.08)],
+        coverage=Coverage(pairs=1, measured=1, oldest_days=3.2),
+        findings={"warn": 2},
+        false_alarms_a_month=0.1,
+    )
+    series = [
+        WatchedSeries(
+            level="node", op="mpi_pingpong", size_bytes=64, nodes=[node], runs=[1, 3], change=[0.0, 0.25]
+        )
+        for node in nodes
+    ]
+    return report, runs, series
+
+
+def _alarm(at: str) -> Alarm:
+    return Alarm(
         id=1,
         level="node",
         op="mpi_pingpong",
@@ -225,55 +268,47 @@ def watch() -> tuple[WatchReport, list[WatchRun], list[WatchedSeries]]:
             )
         ],
     )
-    series = [
-        WatchedSeries(
-            level="node", op="mpi_pingpong", size_bytes=64, nodes=[node], runs=[1, 3], change=[0.0, 0.25]
-        )
-        for node in nodes
+
+
+def _rolled_node(number: int, state: NodeState, reason: str, ratio: float, step: int | None) -> RolledNode:
+    figures = [
+        RolledFigure(metric=f"mpi_pingpong {size} mean", ratio=estimate(ratio, "ratio"), harmless=900.0)
+        for size in ("64 B", "1 MiB")
     ]
-    report = WatchReport(
-        schema_version=SCHEMA_VERSION,
-        name="lab",
-        nodes=nodes,
-        history="/var/lib/wulf/lab",
-        runs={"measured": 2, "skipped": 1},
-        first_at=at,
-        last=runs[-1],
-        learning="",
-        new=[1],
-        open=[alarm],
-        closed=[],
-        shown=[Shown(level="node", op="mpi_pingpong", size_bytes=64, smallest=0.08)],
-        coverage=Coverage(pairs=1, measured=1, oldest_days=3.2),
-        findings={"warn": 2},
-        false_alarms_a_month=0.1,
+    return RolledNode(
+        node=f"node{number:02}",
+        state=state,
+        reason=reason,
+        hardware="A",
+        step=step,
+        change="20261126T101500-0a1b2c" if state == "kept" else "",
+        figures=figures if step else [],
     )
-    return report, runs, series
+
+
+def _hardware(nodes: Sequence[RolledNode]) -> list[Hardware]:
+    return [
+        Hardware(
+            name="A",
+            nodes=[one.node for one in nodes[:17]],
+            facts={"nic.firmware": "1.2"},
+            tried=True,
+            figures=nodes[0].figures,
+        ),
+        Hardware(name="B", nodes=["node18"], facts={"nic.firmware": "1.3"}, tried=False),
+    ]
 
 
 def rolled(status: Literal["complete", "halted"]) -> Rollout:
-    def node(number: int, state: NodeState, reason: str, ratio: float, step: int | None) -> RolledNode:
-        figures = [
-            RolledFigure(metric=f"mpi_pingpong {size} mean", ratio=estimate(ratio, "ratio"), harmless=900.0)
-            for size in ("64 B", "1 MiB")
-        ]
-        return RolledNode(
-            node=f"node{number:02}",
-            state=state,
-            reason=reason,
-            hardware="A",
-            step=step,
-            change="20261126T101500-0a1b2c" if state == "kept" else "",
-            figures=figures if step else [],
-        )
-
     nodes = [
-        *(node(number, "kept", "", 0.88 + number / 1000, 1 + number // 5) for number in range(1, 14)),
-        node(14, "harmed", "mpi_pingpong 1 MiB mean +31 % (27 to 36)", 1.31, 3),
-        node(15, "cannot tell", "it is not shown that it costs less than 5 %, after 60 rounds", 1.02, 3),
-        node(16, "silent", "node16: no route to host", 1.0, None),
-        node(17, "busy", "Slurm says allocated", 1.0, None),
-        node(18, "other hardware", "it was not tested on such nodes", 1.0, None),
+        *(_rolled_node(number, "kept", "", 0.88 + number / 1000, 1 + number // 5) for number in range(1, 14)),
+        _rolled_node(14, "harmed", "mpi_pingpong 1 MiB mean +31 % (27 to 36)", 1.31, 3),
+        _rolled_node(
+            15, "cannot tell", "it is not shown that it costs less than 5 %, after 60 rounds", 1.02, 3
+        ),
+        _rolled_node(16, "silent", "node16: no route to host", 1.0, None),
+        _rolled_node(17, "busy", "Slurm says allocated", 1.0, None),
+        _rolled_node(18, "other hardware", "it was not tested on such nodes", 1.0, None),
     ]
     halted = "node16 did not answer while the change was tried there" if status == "halted" else ""
     steps = [
@@ -294,37 +329,13 @@ def rolled(status: Literal["complete", "halted"]) -> Rollout:
         )
         for number in (1, 2, 3)
     ]
-    kinds = [
-        Hardware(
-            name="A",
-            nodes=[one.node for one in nodes[:17]],
-            facts={"nic.firmware": "1.2"},
-            tried=True,
-            figures=nodes[0].figures,
-        ),
-        Hardware(name="B", nodes=["node18"], facts={"nic.firmware": "1.3"}, tried=False),
-    ]
-    plan = RolloutPlan(
-        settings={"nic.rx_usecs": "0"},
-        source="runs/tuned",
-        canary=4,
-        growth=3.0,
-        margin=0.05,
-        tolerate=0.5,
-        rounds=60,
-        missed=0.01,
-        false_alarm=0.002,
-        loss=0.002,
-        check="/opt/site/check.sh",
-        seed=1,
-    )
     return Rollout(
         schema_version=SCHEMA_VERSION,
         run_id="roll-1",
         status=status,
         reason=halted,
-        plan=plan,
-        hardware=kinds,
+        plan=ROLLOUT_PLAN,
+        hardware=_hardware(nodes),
         nodes=nodes,
         steps=steps,
         in_common={"nic.firmware": "1.1"},

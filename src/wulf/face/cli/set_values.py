@@ -24,6 +24,14 @@ if TYPE_CHECKING:
     from wulf.base.records import ChangeOutcome
     from wulf.node.fleet import change
 
+SettingsArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="KNOB=VALUE...",
+        help="What to set; 'wulf settings list' shows all knobs.",
+        autocompletion=complete.settings,
+    ),
+]
 ConfirmOption = Annotated[
     str,
     typer.Option(
@@ -31,25 +39,19 @@ ConfirmOption = Annotated[
         help="A node that is not reached over a new connection within this time puts everything back by itself.",
     ),
 ]
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Print every command for every node, and change nothing.")
+]
 TakeOverOption = Annotated[bool, option_of(TakeOverField, "take_over")]
 RelaxOption = Annotated[bool, option_of(RelaxField, "relax")]
 AllowMissingOption = Annotated[int, option_of(AllowMissingField, "allow_missing")]
 
 
 def command(
-    settings: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="KNOB=VALUE...",
-            help="What to set; 'wulf settings list' shows all knobs.",
-            autocompletion=complete.settings,
-        ),
-    ],
+    settings: SettingsArgument,
     cluster: ClusterOption = None,
     nodes: NodesOption = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print every command for every node, and change nothing.")
-    ] = False,
+    dry_run: DryRunOption = False,
     confirm_within: ConfirmOption = "60s",
     take_over: TakeOverOption = False,
     relax: RelaxOption = False,
@@ -73,19 +75,18 @@ def command(
     if dry_run and json:
         raise UsageError("--dry-run has no --json: it prints commands for people")
     wanted = steps.parse(settings)
+    deadline_s = deadline(confirm_within)
     config = resolve(cluster)
     chosen = config.select(nodes)
-    deadline_s = deadline(confirm_within)
-    permissions = change.Permissions(take_over=take_over, relax=relax)
     with change_members.opened(config, chosen, allow_missing=allow_missing) as there:
         with staging() as say:
             say(f"looking at {len(chosen)} nodes")
-            plan = there.intend(wanted, permissions)
-            explained = there.explain(plan) if dry_run else {}
+            plan = there.intend(wanted, change.Permissions(take_over=take_over, relax=relax))
+            commands = there.explain(plan) if dry_run else {}
         if not json:
             show_rows(plan)
         if dry_run:
-            show_commands(explained, there.missing)
+            show_commands(commands, there.missing)
             return
         with changing(json=json) as say:
             outcome = there.set(plan, deadline_s=deadline_s, watch=say)

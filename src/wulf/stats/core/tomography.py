@@ -89,17 +89,7 @@ def parts(
     found: list[Part] = []
     used: list[int] = []
     for _ in range(MOST):
-        scores, gains = _scores(left if counted else _standard(left, strata), ways, strata)
-        clear = able & (scores > scipy.stats.norm.isf(false_alarm / max(int(able.sum()), 1)))
-        clear[used] = False
-        if not clear.any():
-            break
-        best = int(np.argmax(np.where(clear, gains, -np.inf)))
-        chance = _chance(scores[best], int(able.sum()))
-        if counted is not None:
-            free = np.asarray(~(ways[:, used] > 0).any(axis=1))
-            among = int(able.sum())
-            chance = max(chance, among * _chance_of_events(*counted, strata, ways[:, best] > 0, free))
+        best, chance = _clearest(left, strata, ways, able, used, counted, false_alarm)
         if chance > false_alarm:
             break
         used.append(best)
@@ -109,6 +99,33 @@ def parts(
             found.append(Part(tuple(groups[best]), effect, effect - half, effect + half, chance))
         left = left - effect * passes[:, columns[best]]
     return found
+
+
+def _clearest(
+    left: Vector,
+    strata: NDArray[np.int64],
+    ways: Vector,
+    able: NDArray[np.bool_],
+    used: Sequence[int],
+    counted: tuple[NDArray[np.int64], NDArray[np.int64]] | None,
+    false_alarm: float,
+) -> tuple[int, float]:
+    """Return the part that explains most of what is left of those that stand out, and how likely chance does so.
+
+    Infinity where none stands out.
+    """
+    scores, gains = _scores(left if counted else _standard(left, strata), ways, strata)
+    among = int(able.sum())
+    clear = able & (scores > scipy.stats.norm.isf(false_alarm / max(among, 1)))
+    clear[used] = False
+    if not clear.any():
+        return -1, math.inf
+    best = int(np.argmax(np.where(clear, gains, -np.inf)))
+    chance = _chance(scores[best], among)
+    if counted is None:
+        return best, chance
+    free = np.asarray(~(ways[:, used] > 0).any(axis=1))
+    return best, max(chance, among * _chance_of_events(*counted, strata, ways[:, best] > 0, free))
 
 
 def _chance_of_events(

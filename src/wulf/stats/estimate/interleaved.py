@@ -68,34 +68,37 @@ def compare_interleaved(
     candidate_first
         Of each pair whether the candidate's launch came first; empty where that is not known.
     """
-    _, every = _in_common(pairs)
-    carried = _carried(every, pairs, candidate_first)
-    alike = _follow_alike(candidate_first)
-    kept = [pair for pair, same in zip(pairs, alike, strict=False) if same] if carried < CARRIED_P else pairs
-    times, votes = _in_common(kept)
-    times_alike, votes_alike = _in_common([pair for pair, same in zip(pairs, alike, strict=False) if same])
-    cells = [directed(found, higher) for found in _cells(times, times_alike, margin)]
-    judged = _judged(votes, votes_alike, margin)
-    pooled = {op: directed(found, higher) for op, found in judged.items()}
+    kept, alike, note = _unaffected(pairs, candidate_first)
+    (times, votes), (times_alike, votes_alike) = _in_common(kept), _in_common(alike)
+    pooled = {op: directed(found, higher) for op, found in _judged(votes, votes_alike, margin).items()}
     effects = {op: _smallest(found) for op, found in pooled.items()}
     verdict, reason = _overall(pooled, failures, len(pairs), margin)
-    if carried < CARRIED_P:
-        reason += _left_out(len(pairs) - len(kept), len(pairs), said=carried < CARRIED_SAID_P)
     return Comparison(
         schema_version=SCHEMA_VERSION,
         base=base,
         candidate=candidate,
         design="interleaved",
         differing_facts=dict(differing or {}),
-        cells=cells,
+        cells=[directed(found, higher) for found in _cells(times, times_alike, margin)],
         pooled=pooled,
         smallest_effect=max((effect for effect in effects.values() if effect is not None), default=None),
         smallest_effects=effects,
         margin=margin,
         verdict=verdict,
-        reason=reason,
+        reason=reason + note,
         failures=failures,
     )
+
+
+def _unaffected(
+    pairs: Sequence[tuple[Medians, Medians]], candidate_first: Sequence[bool]
+) -> tuple[Sequence[tuple[Medians, Medians]], Sequence[tuple[Medians, Medians]], str]:
+    """Return the pairs to compare, those whose launches followed the same side, and what is to be said of it."""
+    alike = [pair for pair, same in zip(pairs, _follow_alike(candidate_first), strict=False) if same]
+    carried = _carried(pairs, candidate_first)
+    if carried >= CARRIED_P:
+        return pairs, alike, ""
+    return alike, alike, _left_out(len(pairs) - len(alike), len(pairs), said=carried < CARRIED_SAID_P)
 
 
 def _follow_alike(candidate_first: Sequence[bool]) -> list[bool]:
@@ -105,13 +108,10 @@ def _follow_alike(candidate_first: Sequence[bool]) -> list[bool]:
     ]
 
 
-def _carried(
-    votes: Mapping[str, Sequence[float]],
-    pairs: Sequence[tuple[Medians, Medians]],
-    candidate_first: Sequence[bool],
-) -> float:
+def _carried(pairs: Sequence[tuple[Medians, Medians]], candidate_first: Sequence[bool]) -> float:
     """Return the p value of "what came before a launch does not matter", over all operations (Bonferroni)."""
     alike = _follow_alike(candidate_first)
+    _, votes = _in_common(pairs)
     found = []
     for op in votes if len(alike) == len(pairs) else ():
         kinds: tuple[list[float], list[float]] = ([], [])

@@ -281,13 +281,8 @@ def link(way: Way, draw: Draw | None = None, *, one_launch: bool = False) -> Lin
     off = off if draw is None else scaled(off, math.sqrt(2))
     send, receive = _pieces_of(_unhindered(drawn[SEND], gaps)), _pieces_of(drawn[RECEIVE])
     sizes = sorted(whole)
-    first = sizes[0]
-    total = whole[first] * 1e9
-    o_r = min(at(receive, first), total)
-    o_s = min(at(send, first), total - o_r)
-    wire = min(at(gaps, first), total - o_s - o_r) if gaps and at(gaps, first) > max(o_s, o_r) else 0.0
-    latency = max(total - o_s - o_r - wire, 0.0)
-    eager = [size for size in sizes if size <= way.eager_bytes] or [first]
+    (o_s, wire, o_r), latency = _of_smallest(sizes[0], whole[sizes[0]] * 1e9, send, receive, gaps)
+    eager = [size for size in sizes if size <= way.eager_bytes] or sizes[:1]
     ends = [
         _ends(
             whole[size] * 1e9 - latency,
@@ -550,6 +545,17 @@ def smaller(one: float, other: float, off: float) -> float:
     if not off or math.isinf(one):
         return min(one, other)
     return (one + other - math.sqrt(max((one - other) ** 2 - off**2, 0.0))) / 2
+
+
+def _of_smallest(
+    size: int, total: float, send: Pieces, receive: Pieces, gaps: Pieces
+) -> tuple[tuple[float, float, float], float]:
+    """Divide a message's time: the sender's CPU, the wire, the receiver's CPU, and the latency [ns]."""
+    o_r = min(at(receive, size), total)
+    o_s = min(at(send, size), total - o_r)
+    gap = at(gaps, size) if gaps else 0.0
+    wire = min(gap, total - o_s - o_r) if gap > max(o_s, o_r) else 0.0
+    return (o_s, wire, o_r), max(total - o_s - o_r - wire, 0.0)
 
 
 def _ends(
