@@ -206,7 +206,7 @@ def _run(node: Node, state: State, cases: int, batch: int, end: float, path: Pat
         raise SystemExit("bench: the node cannot be compared")
     while state.done < cases and time.monotonic() < end:
         begun = time.monotonic()
-        wrong = _batch(node, state, min(batch, cases - state.done), before)
+        wrong, before = _batch(node, state, min(batch, cases - state.done), before)
         state.seconds += time.monotonic() - begun
         if wrong:
             state.failed.append(wrong)
@@ -215,8 +215,8 @@ def _run(node: Node, state: State, cases: int, batch: int, end: float, path: Pat
             path.write_bytes(msgspec.json.encode(state))
 
 
-def _batch(node: Node, state: State, count: int, before: str) -> str:
-    """Let the user send some cases; return what is wrong afterwards, and "" where nothing is."""
+def _batch(node: Node, state: State, count: int, before: str) -> tuple[str, str]:
+    """Let the user send some cases; return what is wrong afterwards ("" where nothing is), and how the node is then."""
     first = state.done
     numbers = range(first, first + count)
     answers = node.root("\n".join(case(number) for number in numbers if number % THROUGH_SUDO))
@@ -231,14 +231,15 @@ def _batch(node: Node, state: State, count: int, before: str) -> str:
     after = node.root(_LOOK)
     node.root(_FORGET)
     rights = node.user("/usr/bin/sudo -n id -u; cat /etc/shadow 2>/dev/null")
+    wrong = ""
     if answers.count("\nrc ") != count:
-        return f"{first}: {answers.count(chr(10) + 'rc ')} of {count} calls have ended"
-    if strange or rights.strip() or "PWNED" in said:
-        return f"{first}: {strange[:3]} {rights[:80]!r} {said[:80]!r}"
-    if after != before:
+        wrong = f"{first}: {answers.count(chr(10) + 'rc ')} of {count} calls have ended"
+    elif strange or rights.strip() or "PWNED" in said:
+        wrong = f"{first}: {strange[:3]} {rights[:80]!r} {said[:80]!r}"
+    elif after != before:
         lines = set(after.splitlines()) ^ set(before.splitlines())
-        return f"{first}: the node differs: {sorted(lines)[:4]}"
-    return ""
+        wrong = f"{first}: the node differs: {sorted(lines)[:4]}"
+    return wrong, after
 
 
 def _touch() -> str:
