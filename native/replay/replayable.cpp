@@ -12,7 +12,7 @@ constexpr std::pair<trace_unsound, const char *> REASONS[] = {
     {TRACE_PROCESSES, "processes that are started or joined"},
     {TRACE_INTER, "communication between two groups"},
     {TRACE_CANCELLED, "requests that are cancelled"},
-    {TRACE_PASSED, "calls that the tracer does not know"},
+    {TRACE_PASSED, "calls that are not recorded"},
 };
 
 } // namespace

@@ -263,6 +263,10 @@ def read(path: Path) -> Trace:
         It cannot be read, or is none; names the file and the rank.
     """
     data = _mapped(path)
+    if b"OTF2" in bytes(data[:8]):
+        raise TraceError(
+            f"{path}: an OTF2 archive: `wulf program trace import {path} --from otf2 -o FILE` makes a trace of it"
+        )
     if len(data) < CONTAINER.itemsize or bytes(data[:8]) != CONTAINER_MAGIC:
         raise TraceError(f"{path}: not a trace: `wulf program trace -o FILE -- COMMAND` writes one")
     head = np.frombuffer(data, dtype=CONTAINER, count=1)[0]

@@ -22,7 +22,7 @@ UNSOUND: dict[Unsound, str] = {
     Unsound.PROCESSES: "processes are started or joined",
     Unsound.INTER: "two groups talk with each other",
     Unsound.CANCELLED: "requests are cancelled",
-    Unsound.PASSED: "calls that the tracer does not know move data",
+    Unsound.PASSED: "calls that are not recorded move data",
 }
 #: How the names of calls on files begin.
 FILE_CALLS = "MPI_File_"

@@ -15,7 +15,7 @@ from wulf.face.cli.declared import flat
 from wulf.face.cli.options import JsonOption, console, print_json
 from wulf.face.cli.progress import staging
 from wulf.face.cli.tool import Shown, show_record
-from wulf.tools.trace.request import TraceRequest
+from wulf.tools.trace.request import ImportFormat, TraceRequest
 
 
 class _Verbs(TyperGroup):
@@ -110,11 +110,15 @@ def import_(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="GOAL: one file; SMPI: the files of the ranks, or the list of them that 'smpirun -replay' takes.",
+            help="GOAL: one file; SMPI: the files of the ranks, or the list of them that 'smpirun -replay' takes; "
+            "OTF2: the anchor file (traces.otf2), or its directory.",
         ),
     ],
     from_: Annotated[
-        Literal["goal", "smpi"], typer.Option("--from", help="Format: GOAL, or SMPI's time-independent text.")
+        ImportFormat,
+        typer.Option(
+            "--from", help="Format: GOAL, SMPI's time-independent text, or OTF2 (Score-P, EZTrace, TAU)."
+        ),
     ],
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FILE", help="File for the trace.")
@@ -123,17 +127,21 @@ def import_(
         float, typer.Option(min=1.0, help="SMPI: operations that a host computes in a second.")
     ] = 1e9,
 ) -> None:
-    """Convert a trace of another simulator.
+    """Convert a trace of another simulator (GOAL, SMPI) or of another recorder (OTF2).
 
-    Such traces do not say how long the program ran: a prediction is then the model's alone. What cannot be followed
-    (other communicators, a second CPU of a rank) is refused with file and line.
+    GOAL and SMPI do not say how long the program ran: a prediction is then the model's alone. What cannot be followed
+    is refused with file and line; what is left out of an OTF2 archive is named and counted. OTF2 needs its own library:
+    'pip install otf2', or Debian's python3-otf2.
     """
     from wulf.base.trace.summary import summary
     from wulf.page.terminal import print_page
     from wulf.tools.trace import page as report
     from wulf.tools.trace.importing import import_trace
 
-    print_page(report.build(summary(import_trace(files, from_, output, speed))), console())
+    trace = import_trace(files, from_, output, speed)
+    print_page(report.build(summary(trace)), console())
+    for remark in trace.note["remarks"]:
+        sys.stderr.write(f"{remark}\n")
     sys.stderr.write(f"trace: {output}\n")
 
 

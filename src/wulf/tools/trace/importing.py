@@ -1,28 +1,34 @@
-"""Traces of other simulators, as one of ours."""
+"""Traces of other programs, as one of ours."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import NamedTuple
 
 from wulf.base.errors import TraceError
-from wulf.base.trace.imported import goal, smpi
+from wulf.base.trace.imported import goal, otf2, smpi
 from wulf.base.trace.imported.numbers import MOST_TEXT
 from wulf.base.trace.reader import Trace, read
 from wulf.base.trace.writer import write_container
 from wulf.page.words import listed
+from wulf.tools.trace.request import ImportFormat
 
-Format = Literal["goal", "smpi"]
+
+class _Imported(NamedTuple):
+    streams: list[bytes]
+    #: What could not be followed, in sentences.
+    remarks: Sequence[str] = ()
 
 
-def import_trace(files: Sequence[Path], form: Format, output: Path, speed: float) -> Trace:
-    """Write a trace of what other programs wrote.
+def import_trace(files: Sequence[Path], form: ImportFormat, output: Path, speed: float) -> Trace:
+    """Write a trace of what other programs wrote; its note has as ``remarks`` what could not be followed.
 
     Parameters
     ----------
     files
-        Of GOAL one; of SMPI those of all ranks, or the list of them that ``smpirun -replay`` takes.
+        Of GOAL one; of SMPI those of all ranks, or the list of them that ``smpirun -replay`` takes; of OTF2 the anchor
+        file of the archive, or the directory that it is in.
     speed
         SMPI: operations that a host computes in a second.
 
@@ -31,15 +37,37 @@ def import_trace(files: Sequence[Path], form: Format, output: Path, speed: float
     TraceError
         A file cannot be read or followed, or the trace not be written.
     """
-    if form == "goal":
-        if len(files) != 1:
-            raise TraceError(f"GOAL has all ranks in one file, and these are {len(files)}")
-        streams = goal.streams(_text(files[0]), str(files[0]))
-    else:
-        streams = smpi.streams({str(file): _text(file) for file in _listed(files)}, speed)
+    found = _FORMATS[form](files, speed)
     names = listed([file.name for file in files], 3)
-    write_container(output, {"command": f"{form.upper()} of {names}"}, streams)
+    note = {"command": f"{form.upper()} of {names}", "remarks": list(found.remarks)}
+    write_container(output, note, found.streams)
     return read(output)
+
+
+def _goal(files: Sequence[Path], _: float) -> _Imported:
+    file = _one(files, "GOAL has all ranks in one file")
+    return _Imported(goal.streams(_text(file), str(file)))
+
+
+def _smpi(files: Sequence[Path], speed: float) -> _Imported:
+    return _Imported(smpi.streams({str(file): _text(file) for file in _listed(files)}, speed))
+
+
+def _otf2(files: Sequence[Path], _: float) -> _Imported:
+    return _Imported(*otf2.streams(_one(files, "an OTF2 archive has one anchor file")))
+
+
+_FORMATS: Mapping[ImportFormat, Callable[[Sequence[Path], float], _Imported]] = {
+    "goal": _goal,
+    "smpi": _smpi,
+    "otf2": _otf2,
+}
+
+
+def _one(files: Sequence[Path], why: str) -> Path:
+    if len(files) != 1:
+        raise TraceError(f"{why}, and these are {len(files)}")
+    return files[0]
 
 
 def _listed(files: Sequence[Path]) -> Iterator[Path]:

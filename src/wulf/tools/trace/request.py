@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from wulf.base.request import BYTES, Argument, Option
 from wulf.node.fleet.fields import AnyCluster, ClusterField, CommandRanksField, NodesField
+
+#: Formats of traces that are imported.
+ImportFormat = Literal["goal", "smpi", "otf2"]
 
 
 @dataclass(frozen=True)

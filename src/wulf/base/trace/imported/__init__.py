@@ -1,1 +1,1 @@
-"""Traces of other simulators as ours: GOAL, and SMPI's time-independent text."""
+"""Traces of other programs as ours: GOAL, SMPI's time-independent text, and OTF2."""
