@@ -68,13 +68,11 @@ class CurveFinder {
     }
 
   private:
-    // `known_ns`: what the times are at least, or nothing; of a time that is no more the slope is not told.
-    std::vector<Point> points(std::span<const double> latencies, std::span<const double> known_ns = {}) {
+    std::vector<Point> points(std::span<const double> latencies) {
         std::vector<Point> found(latencies.size());
         evaluators_.each_group(latencies.size(), [&](Evaluator &evaluator, size_t first, size_t count) {
             const auto here = latencies.subspan(first, count);
-            const auto known = known_ns.empty() ? known_ns : known_ns.subspan(first, count);
-            const auto slopes = evaluator.slopes_at(here, known);
+            const auto slopes = evaluator.slopes_at(here);
             for (size_t lane = 0; lane < count; lane++)
                 found[first + lane] = {here[lane], slopes[lane].time_ns, slopes[lane].hops};
         });
@@ -103,25 +101,21 @@ class CurveFinder {
     // Two lines of a convex curve meet on it, or another line is above the place where they do. All gaps are
     // looked into at once, so that the number of threads changes nothing of what is found.
     void look_into_gaps() {
-        auto open = std::exchange(gaps_, {});
-        // Those with few slopes between them have seldom a line there: together they need no longest path.
-        std::ranges::stable_sort(open, {}, [](const Gap &gap) { return gap.high.hops - gap.low.hops; });
-        std::vector<double> wanted, known_ns;
-        for (const auto &gap : open) {
+        const auto open = std::exchange(gaps_, {});
+        std::vector<double> wanted;
+        for (const auto &gap : open)
             wanted.push_back(meeting(gap));
-            const double below = line_at(gap.low, wanted.back());
-            known_ns.push_back(below + 1e-9 * std::abs(below));
-        }
-        const auto found = points(wanted, known_ns);
+        const auto found = points(wanted);
         for (size_t place = 0; place < open.size(); place++) {
             const auto &[low, high] = open[place];
             const Point &here = found[place];
-            if (here.time_ns > known_ns[place]) {
-                add(low, here);
-                add(here, high);
+            const double below = line_at(low, here.latency_ns);
+            if (here.time_ns <= below + 1e-9 * std::abs(below)) {
+                add_line(open[place]);
                 continue;
             }
-            add_line(open[place]);
+            add(low, here);
+            add(here, high);
         }
     }
 

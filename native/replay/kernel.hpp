@@ -36,27 +36,38 @@ struct RankClock {
     Lanes in;    // when it has received all before
 };
 
+// Of messages on their way: when something was, and how many latencies between nodes are in that.
+struct Slots {
+    Lanes *times;
+    Lanes *hops;
+};
+
+// What is kept of an evaluation beside its times: nothing, what each step chose, or how many latencies are in
+// each time.
+enum class Keeps : uint8_t { NOTHING, CHOICES, HOPS };
+constexpr size_t WAYS_TO_KEEP = 3;
+
 // What is wanted, and all that changes meanwhile.
 struct Kernel {
     const Step *steps;
     std::span<const Run> runs;
     Lanes compute, reduce; // times what a rank computes; for each byte that it adds up
     Lanes latency[LOCALITIES];
-    const SizeCosts *costs; // of each size
-    const Agreed *agreed;   // of each size
-    RankClock *clocks;      // of each rank
-    Lanes *arrived, *ready; // of each slot: a and b of maxplus.hpp
-    uint32_t *sizes;        // of each slot, of a message that can be by agreement
-    uint16_t *choices;      // of each step: which of two came later, twice a bit for each network
-    uint8_t *gone_behind;   // of each TRANSFER, with bursts: whether its message waited for those before
+    const SizeCosts *costs;         // of each size
+    const Agreed *agreed;           // of each size
+    RankClock *clocks, *clock_hops; // of each rank: the times, and with `Keeps::HOPS` the latencies in them
+    Slots arrived, ready;           // a and b of maxplus.hpp
+    uint32_t *sizes;                // of each slot, of a message that can be by agreement
+    uint16_t *choices; // with `Keeps::CHOICES`, of each step: which of two came later, twice a bit a network
+    uint8_t *gone_behind; // of each TRANSFER, with bursts: whether its message waited for those before
 };
 
 // One width of vectors.
 struct KernelKind {
     const char *name;
-    // Without and with choices; the second ones where some network lets bursts through.
-    void (*run[2])(const Kernel &);
-    void (*run_bursts[2])(const Kernel &);
+    // For each of `Keeps`; the second ones where some network lets bursts through.
+    void (*run[WAYS_TO_KEEP])(const Kernel &);
+    void (*run_bursts[WAYS_TO_KEEP])(const Kernel &);
 };
 
 // Those that this machine has, the widest first.

@@ -2,6 +2,7 @@
 // KERNEL. All is local to that file: nothing that was built for a wide machine may be taken where another one
 // runs.
 
+#include <type_traits>
 #include <utility>
 
 #include "replay/kernel.hpp"
@@ -55,6 +56,10 @@ INLINE Numbers operator+(const Numbers &one, const Numbers &other) {
         return one.part[part] + other.part[part];
     });
 }
+INLINE Numbers operator+(const Numbers &one, double other) {
+    return make<Numbers>(Each(),
+                         [&](size_t part) __attribute__((always_inline)) { return one.part[part] + other; });
+}
 INLINE Numbers operator*(double one, const Numbers &other) {
     return make<Numbers>(Each(),
                          [&](size_t part) __attribute__((always_inline)) { return one * other.part[part]; });
@@ -94,8 +99,24 @@ template <size_t... PART> INLINE uint32_t bits(std::index_sequence<PART...>, con
     return ((bits(which.part[PART]) << (PART * WIDTH)) | ...);
 }
 
+// A time, and how many latencies between nodes are in it.
+struct Sloped {
+    Numbers time, hops;
+};
+
+INLINE Sloped operator+(const Sloped &one, const Numbers &more) { return {one.time + more, one.hops}; }
+INLINE Sloped where(const Choice &which, const Sloped &one, const Sloped &other) {
+    return {where(which, one.time, other.time), where(which, one.hops, other.hops)};
+}
+// Of equal ones it is the other, as with choices.
+INLINE Sloped later(const Sloped &one, const Sloped &other) {
+    return where(one.time > other.time, one, other);
+}
+INLINE const Numbers &time_of(const Numbers &value) { return value; }
+INLINE const Numbers &time_of(const Sloped &value) { return value.time; }
+
 // One rank's steps, with its clocks in registers.
-template <bool KEEPS_CHOICES, bool HAS_BURSTS> class Runner {
+template <Keeps KEEPS, bool HAS_BURSTS> class Runner {
   public:
     INLINE explicit Runner(const Kernel &kernel)
         : kernel_(kernel), compute_(load(kernel.compute)), between_(load(kernel.latency[BETWEEN_NODES])) {}
@@ -103,24 +124,60 @@ template <bool KEEPS_CHOICES, bool HAS_BURSTS> class Runner {
     INLINE void run() {
         size_t number = 0;
         for (const Run &run : kernel_.runs) {
-            RankClock &rank = kernel_.clocks[run.rank];
-            clock_ = load(rank.clock);
-            out_ = load(rank.out);
-            in_ = load(rank.in);
+            clock_ = of_rank(run.rank, &RankClock::clock);
+            out_ = of_rank(run.rank, &RankClock::out);
+            in_ = of_rank(run.rank, &RankClock::in);
             for (; number < run.end; number++) {
                 chosen_ = 0;
                 number_ = number;
                 step(kernel_.steps[number], run.rank);
-                if constexpr (KEEPS_CHOICES)
+                if constexpr (KEEPS == Keeps::CHOICES)
                     kernel_.choices[number] = static_cast<uint16_t>(chosen_);
             }
-            store(rank.clock, clock_);
-            store(rank.out, out_);
-            store(rank.in, in_);
+            set_rank(run.rank, &RankClock::clock, clock_);
+            set_rank(run.rank, &RankClock::out, out_);
+            set_rank(run.rank, &RankClock::in, in_);
         }
     }
 
   private:
+    static constexpr bool HAS_HOPS = KEEPS == Keeps::HOPS;
+    using Value = std::conditional_t<HAS_HOPS, Sloped, Numbers>;
+    using Clock = Lanes RankClock::*;
+
+    INLINE Value of_rank(uint32_t rank, Clock which) const {
+        if constexpr (HAS_HOPS)
+            return {load(kernel_.clocks[rank].*which), load(kernel_.clock_hops[rank].*which)};
+        else
+            return load(kernel_.clocks[rank].*which);
+    }
+    INLINE void set_rank(uint32_t rank, Clock which, const Value &value) const {
+        store(kernel_.clocks[rank].*which, time_of(value));
+        if constexpr (HAS_HOPS)
+            store(kernel_.clock_hops[rank].*which, value.hops);
+    }
+    INLINE Value of_slot(const Slots &slots, uint32_t slot) const {
+        if constexpr (HAS_HOPS)
+            return {load(slots.times[slot]), load(slots.hops[slot])};
+        else
+            return load(slots.times[slot]);
+    }
+    INLINE void set_slot(const Slots &slots, uint32_t slot, const Value &value) const {
+        store(slots.times[slot], time_of(value));
+        if constexpr (HAS_HOPS)
+            store(slots.hops[slot], value.hops);
+    }
+    // After a latency between nodes, or within one.
+    INLINE Value after_between(const Value &value) const {
+        if constexpr (HAS_HOPS)
+            return {value.time + between_, value.hops + 1.0};
+        else
+            return value + between_;
+    }
+    INLINE Value after_latency(const Value &value, bool is_within) const {
+        return is_within ? value + load(kernel_.latency[WITHIN_NODE]) : after_between(value);
+    }
+
     INLINE void step(const Step step, uint32_t rank) {
         constexpr uint32_t within = Step::IS_WITHIN, mutual = Step::IS_MUTUAL;
         switch (step.way()) {
@@ -143,16 +200,16 @@ template <bool KEEPS_CHOICES, bool HAS_BURSTS> class Runner {
             offer_within(step);
             break;
         case POST | mutual:
-            store(kernel_.ready[step.slot()], clock_);
+            set_slot(kernel_.ready, step.slot(), clock_);
             break;
         case TRANSFER:
             transfer(step, rank);
             break;
         case ANSWER:
-            answer(step, between_);
+            answer(step, false);
             break;
         case ANSWER | within:
-            answer(step, load(kernel_.latency[WITHIN_NODE]));
+            answer(step, true);
             break;
         case SENT:
         case SENT | within:
@@ -173,39 +230,38 @@ template <bool KEEPS_CHOICES, bool HAS_BURSTS> class Runner {
         }
     }
 
-    // Remember which of two numbers was later.
-    template <size_t PLACE> INLINE void choose(const Numbers &later_one, const Numbers &other) {
-        if constexpr (KEEPS_CHOICES)
+    // Remember which of two was later.
+    template <size_t PLACE> INLINE void choose(const Value &later_one, const Value &other) {
+        if constexpr (KEEPS == Keeps::CHOICES)
             chosen_ |= bits(Each(), later_one > other) << PLACE * LANES;
     }
 
-    // Until when the interface is taken, and when the message has left it.
-    struct Left {
-        Numbers out, gone;
-    };
-    INLINE Left through_interface(const Numbers &ready, const SizeCosts &costs) {
+    // Until when the interface is taken; and when the message has left it, which is the same without bursts.
+    INLINE Value until_taken(const Value &ready, const SizeCosts &costs) {
         choose<0>(out_, ready);
-        const Numbers taken = later(ready, out_) + load(costs.wire);
+        return later(out_, ready) + load(costs.wire);
+    }
+    INLINE Value when_gone(const Value &ready, const Value &until, const SizeCosts &costs) {
         if constexpr (!HAS_BURSTS)
-            return {taken, taken};
-        const Numbers first = ready + load(costs.first), behind = out_ + load(costs.behind);
+            return until;
+        const Value first = ready + load(costs.first), behind = out_ + load(costs.behind);
         choose<1>(behind, first);
-        return {taken, later(first, behind)};
+        return later(behind, first);
     }
 
     INLINE void send(const Step step) {
         const SizeCosts &costs = kernel_.costs[step.size()];
         clock_ = clock_ + load(costs.send);
-        const Left left = through_interface(clock_, costs);
-        out_ = left.out;
+        const Value until = until_taken(clock_, costs), gone = when_gone(clock_, until, costs);
+        out_ = until;
         clock_ = clock_ + load(costs.after);
-        store(kernel_.arrived[step.slot()], left.gone + between_);
+        set_slot(kernel_.arrived, step.slot(), after_between(gone));
     }
 
     INLINE void send_within(const Step step) {
         const SizeCosts &costs = kernel_.costs[step.size()];
         clock_ = clock_ + load(costs.send);
-        store(kernel_.arrived[step.slot()], clock_ + load(costs.wire) + load(kernel_.latency[WITHIN_NODE]));
+        set_slot(kernel_.arrived, step.slot(), after_latency(clock_ + load(costs.wire), true));
         clock_ = clock_ + load(costs.after);
     }
 
@@ -213,9 +269,9 @@ template <bool KEEPS_CHOICES, bool HAS_BURSTS> class Runner {
         const SizeCosts &costs = kernel_.costs[step.size()];
         const Choice agreed = load(kernel_.agreed[step.size()]);
         clock_ = clock_ + load(costs.send);
-        const Left left = through_interface(clock_, costs);
-        out_ = where(agreed, out_, left.out);
-        store(kernel_.arrived[step.slot()], where(agreed, clock_, left.gone + between_));
+        const Value until = until_taken(clock_, costs), gone = when_gone(clock_, until, costs);
+        out_ = where(agreed, out_, until);
+        set_slot(kernel_.arrived, step.slot(), where(agreed, clock_, after_between(gone)));
         clock_ = where(agreed, clock_, clock_ + load(costs.after));
         kernel_.sizes[step.slot()] = step.size();
     }
@@ -224,103 +280,104 @@ template <bool KEEPS_CHOICES, bool HAS_BURSTS> class Runner {
         const SizeCosts &costs = kernel_.costs[step.size()];
         const Choice agreed = load(kernel_.agreed[step.size()]);
         clock_ = clock_ + load(costs.send);
-        store(kernel_.arrived[step.slot()],
-              where(agreed, clock_, clock_ + load(costs.wire) + load(kernel_.latency[WITHIN_NODE])));
+        set_slot(kernel_.arrived, step.slot(),
+                 where(agreed, clock_, after_latency(clock_ + load(costs.wire), true)));
         clock_ = where(agreed, clock_, clock_ + load(costs.after));
         kernel_.sizes[step.slot()] = step.size() | OF_NODE;
     }
 
     INLINE void transfer(const Step step, uint32_t rank) {
-        const uint32_t noted = kernel_.sizes[step.slot()], size = noted & ~OF_NODE;
+        const uint32_t slot = step.slot(), noted = kernel_.sizes[slot], size = noted & ~OF_NODE;
         const bool is_within = (noted & OF_NODE) != 0;
         const Choice agreed = load(kernel_.agreed[size]);
-        const Numbers latency = load(kernel_.latency[is_within ? WITHIN_NODE : BETWEEN_NODES]);
-        Lanes &arrived = kernel_.arrived[step.slot()], &ready = kernel_.ready[step.slot()];
-        const Numbers asked = load(arrived) + latency, answered = load(ready);
+        const Value asked = after_latency(of_slot(kernel_.arrived, slot), is_within);
+        const Value answered = of_slot(kernel_.ready, slot);
         choose<0>(answered, asked);
-        const Numbers start = later(asked, answered) + latency;
-        Lanes &outs = kernel_.clocks[step.sender()].out;
+        const Value start = after_latency(later(answered, asked), is_within);
         const bool is_own = step.sender() == rank;
-        const Numbers out = is_own ? out_ : load(outs);
+        const Value out = is_own ? out_ : of_rank(step.sender(), &RankClock::out);
         const SizeCosts &costs = kernel_.costs[size];
-        Numbers gone = start + load(HAS_BURSTS ? costs.first : costs.wire);
+        Value gone = start + load(HAS_BURSTS ? costs.first : costs.wire);
         if (!is_within) {
             choose<1>(out, start);
-            const Numbers until = later(start, out) + load(costs.wire);
+            const Value until = later(out, start) + load(costs.wire);
             if constexpr (HAS_BURSTS) {
-                const Numbers behind = out + load(costs.behind);
-                if constexpr (KEEPS_CHOICES)
+                const Value behind = out + load(costs.behind);
+                if constexpr (KEEPS == Keeps::CHOICES)
                     kernel_.gone_behind[number_] = static_cast<uint8_t>(bits(Each(), behind > gone));
-                gone = later(gone, behind);
+                gone = later(behind, gone);
             } else {
                 gone = until;
             }
-            const Numbers taken = where(agreed, until, out);
+            const Value taken = where(agreed, until, out);
             if (is_own)
                 out_ = taken;
             else
-                store(outs, taken);
+                set_rank(step.sender(), &RankClock::out, taken);
         }
-        store(arrived, where(agreed, gone + latency, load(arrived)));
-        store(ready, gone);
+        set_slot(kernel_.arrived, slot,
+                 where(agreed, after_latency(gone, is_within), of_slot(kernel_.arrived, slot)));
+        set_slot(kernel_.ready, slot, gone);
     }
 
-    INLINE void answer(const Step step, const Numbers &latency) {
+    INLINE void answer(const Step step, bool is_within) {
         const SizeCosts &costs = kernel_.costs[step.size()];
-        Lanes &arrived = kernel_.arrived[step.slot()], &ready = kernel_.ready[step.slot()];
-        const Numbers come = load(arrived), posted = load(ready);
+        const Value come = of_slot(kernel_.arrived, step.slot()),
+                    posted = of_slot(kernel_.ready, step.slot());
         choose<0>(posted, come);
-        const Numbers met = later(posted, come);
-        store(arrived, met + load(costs.answering));
-        store(ready, met + load(costs.answered) + latency);
+        const Value met = later(posted, come);
+        set_slot(kernel_.arrived, step.slot(), met + load(costs.answering));
+        set_slot(kernel_.ready, step.slot(), after_latency(met + load(costs.answered), is_within));
     }
 
     INLINE void hear(const Step step) {
-        const Numbers told = load(kernel_.ready[step.slot()]);
+        const Value told = of_slot(kernel_.ready, step.slot());
         choose<1>(told, clock_);
-        clock_ = later(clock_, told);
+        clock_ = later(told, clock_);
     }
 
     INLINE void sent(const Step step) {
         const Choice agreed = load(kernel_.agreed[step.size()]);
-        const Numbers gone = where(agreed, load(kernel_.ready[step.slot()]), clock_);
+        const Value gone = where(agreed, of_slot(kernel_.ready, step.slot()), clock_);
         choose<1>(gone, clock_);
-        clock_ = where(agreed, later(clock_, gone) + load(kernel_.costs[step.size()].after), clock_);
+        clock_ = where(agreed, later(gone, clock_) + load(kernel_.costs[step.size()].after), clock_);
     }
 
     INLINE void receive(const Step step) {
         const SizeCosts &costs = kernel_.costs[step.size()];
-        const Numbers come = load(kernel_.arrived[step.slot()]);
-        const Numbers behind = in_ + load(HAS_BURSTS ? costs.first : costs.wire);
+        const Value come = of_slot(kernel_.arrived, step.slot());
+        const Value behind = in_ + load(HAS_BURSTS ? costs.first : costs.wire);
         choose<0>(behind, come);
-        in_ = later(come, behind);
+        in_ = later(behind, come);
         choose<1>(in_, clock_);
-        clock_ = later(clock_, in_) + load(costs.receive);
+        clock_ = later(in_, clock_) + load(costs.receive);
     }
 
     INLINE void receive_within(const Step step) {
         const SizeCosts &costs = kernel_.costs[step.size()];
-        const Numbers come = load(kernel_.arrived[step.slot()]);
+        const Value come = of_slot(kernel_.arrived, step.slot());
         choose<1>(come, clock_);
-        clock_ = later(clock_, come) + load(costs.receive);
+        clock_ = later(come, clock_) + load(costs.receive);
     }
 
     static constexpr uint32_t OF_NODE = 1U << 31; // noted with a size
 
     const Kernel &kernel_;
     const Numbers compute_, between_;
-    Numbers clock_, out_, in_;
+    Value clock_, out_, in_;
     uint32_t chosen_ = 0;
     size_t number_ = 0; // of the step
 };
 
-template <bool KEEPS_CHOICES, bool HAS_BURSTS> [[gnu::flatten]] void run(const Kernel &kernel) {
-    Runner<KEEPS_CHOICES, HAS_BURSTS>(kernel).run();
+template <Keeps KEEPS, bool HAS_BURSTS> [[gnu::flatten]] void run(const Kernel &kernel) {
+    Runner<KEEPS, HAS_BURSTS>(kernel).run();
 }
 
 } // namespace
 
 extern const KernelKind KERNEL;
-const KernelKind KERNEL{NAME, {run<false, false>, run<true, false>}, {run<false, true>, run<true, true>}};
+const KernelKind KERNEL{NAME,
+                        {run<Keeps::NOTHING, false>, run<Keeps::CHOICES, false>, run<Keeps::HOPS, false>},
+                        {run<Keeps::NOTHING, true>, run<Keeps::CHOICES, true>, run<Keeps::HOPS, true>}};
 
 } // namespace wulf

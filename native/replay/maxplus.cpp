@@ -59,8 +59,9 @@ void Evaluator::take(size_t lane, const Network &network) {
     }
 }
 
-void Evaluator::run(bool keeps_choices) {
+void Evaluator::run(Keeps keeps) {
     std::ranges::fill(clocks_, RankClock{});
+    std::ranges::fill(clock_hops_, RankClock{});
     const Kernel kernel{.steps = plan_.steps.data(),
                         .runs = {plan_.runs.begin(), plan_.runs.end()},
                         .compute = compute_,
@@ -69,24 +70,25 @@ void Evaluator::run(bool keeps_choices) {
                         .costs = costs_.data(),
                         .agreed = agreed_.data(),
                         .clocks = clocks_.data(),
-                        .arrived = arrived_.data(),
-                        .ready = ready_.data(),
+                        .clock_hops = clock_hops_.data(),
+                        .arrived = {arrived_.data(), arrived_hops_.data()},
+                        .ready = {ready_.data(), ready_hops_.data()},
                         .sizes = noted_sizes_.data(),
                         .choices = choices_.data(),
                         .gone_behind = gone_behind_.data()};
-    (has_bursts_ ? kind_.run_bursts : kind_.run)[keeps_choices ? 1 : 0](kernel);
+    (has_bursts_ ? kind_.run_bursts : kind_.run)[static_cast<size_t>(keeps)](kernel);
 }
 
 void Evaluator::keep_choices() {
     choices_.resize(plan_.steps.size());
     if (has_bursts_)
         gone_behind_.resize(plan_.steps.size());
-    run(true);
+    run(Keeps::CHOICES);
 }
 
 std::vector<Evaluation> Evaluator::evaluate(std::span<const Network> networks) {
     take(networks);
-    run(false);
+    run(Keeps::NOTHING);
     std::vector<Evaluation> found(networks_.size());
     for (size_t lane = 0; lane < found.size(); lane++) {
         for (const auto &rank : clocks_)
@@ -143,29 +145,19 @@ std::vector<Path> Evaluator::paths(std::span<const Network> networks) {
     return found;
 }
 
-std::vector<Slope> Evaluator::slopes_at(std::span<const double> latencies_ns,
-                                        std::span<const double> known_ns) {
+std::vector<Slope> Evaluator::slopes_at(std::span<const double> latencies_ns) {
     assert(latencies_ns.size() <= networks_.size());
     for (size_t lane = 0; lane < latencies_ns.size(); lane++)
         latency_[BETWEEN_NODES].of[lane] = latencies_ns[lane];
-    keep_choices();
+    clock_hops_.resize(plan_.ranks);
+    arrived_hops_.resize(plan_.slots);
+    ready_hops_.resize(plan_.slots);
+    run(Keeps::HOPS);
     std::vector<Slope> found(latencies_ns.size());
-    const auto add = [&](size_t lane, Part part, uint32_t, uint32_t, uint32_t size) {
-        if (part == Part::LATENCY && plan_.sizes[size].locality == BETWEEN_NODES)
-            found[lane].hops += 1;
-    };
-    Walk walk(plan_, agreed_bits_, {choices_, has_bursts_ ? &gone_behind_ : nullptr}, add);
-    bool has_more = false;
     for (size_t lane = 0; lane < found.size(); lane++) {
         const uint32_t last = last_rank(lane);
-        found[lane].time_ns = clocks_[last].clock.of[lane];
-        if (!known_ns.empty() && found[lane].time_ns <= known_ns[lane])
-            continue;
-        walk.want(lane, last);
-        has_more = true;
+        found[lane] = {clocks_[last].clock.of[lane], clock_hops_[last].clock.of[lane]};
     }
-    if (has_more)
-        walk.run();
     return found;
 }
 

@@ -73,15 +73,13 @@ class Evaluator {
     std::vector<Path> paths(std::span<const Network> networks);
     // Take networks, at most LANES of them, and look at these with other latencies between nodes.
     void take(std::span<const Network> networks);
-    // `known_ns`: of each what its time is known not to be less than; where it is not more there is no slope.
-    // It may be left out.
-    std::vector<Slope> slopes_at(std::span<const double> latencies_ns, std::span<const double> known_ns = {});
+    std::vector<Slope> slopes_at(std::span<const double> latencies_ns);
     // After `paths`: the longest path of one of these networks, from the end to the beginning.
     [[nodiscard]] std::vector<Hop> hops(size_t lane) const;
 
   private:
     void take(size_t lane, const Network &network);
-    void run(bool keeps_choices);
+    void run(Keeps keeps);
     void keep_choices();
     // Each network's rank that ends last.
     [[nodiscard]] uint32_t last_rank(size_t lane) const;
@@ -90,14 +88,15 @@ class Evaluator {
     const KernelKind &kind_;
     std::vector<Network> networks_;
     Lanes compute_{}, reduce_{}, latency_[LOCALITIES]{};
-    std::vector<SizeCosts> costs_;       // of each size
-    std::vector<Agreed> agreed_;         // of each size
-    std::vector<uint8_t> agreed_bits_;   // the same, a bit for each network
-    std::vector<RankClock> clocks_;      // of each rank
-    std::vector<Lanes> arrived_, ready_; // of each slot
-    std::vector<uint32_t> noted_sizes_;  // of each slot
-    Buffer<uint16_t> choices_;           // of each step
-    Buffer<uint8_t> gone_behind_;        // the same, where some network lets bursts through
+    std::vector<SizeCosts> costs_;               // of each size
+    std::vector<Agreed> agreed_;                 // of each size
+    std::vector<uint8_t> agreed_bits_;           // the same, a bit for each network
+    std::vector<RankClock> clocks_, clock_hops_; // of each rank
+    std::vector<Lanes> arrived_, ready_;         // of each slot
+    std::vector<Lanes> arrived_hops_, ready_hops_;
+    std::vector<uint32_t> noted_sizes_; // of each slot
+    Buffer<uint16_t> choices_;          // of each step
+    Buffer<uint8_t> gone_behind_;       // the same, where some network lets bursts through
     bool has_bursts_ = false;
 };
 

@@ -60,6 +60,16 @@ void all_kernels_agree(const Plan &plan, std::span<const Network> networks) {
             EXPECT(found[lane].rank_ns == times[lane].rank_ns);
         const auto again = evaluator.paths(networks);
         EXPECT(std::equal(again.begin(), again.end(), paths.begin(), is_same));
+        // How the time grows with the latency is carried along, and is what the longest path says.
+        std::vector<double> latencies_ns;
+        for (const auto &network : networks)
+            latencies_ns.push_back(network.links[BETWEEN_NODES].latency_ns);
+        evaluator.take(networks);
+        const auto slopes = evaluator.slopes_at(latencies_ns);
+        for (size_t lane = 0; lane < networks.size(); lane++) {
+            EXPECT(slopes[lane].time_ns == std::ranges::max(times[lane].rank_ns));
+            EXPECT(slopes[lane].hops == paths[lane].links[BETWEEN_NODES].hops);
+        }
     }
 }
 
