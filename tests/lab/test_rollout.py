@@ -16,11 +16,11 @@ pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.thorough]
 
 KNOB = "sysctl.net.ipv4.tcp_slow_start_after_idle"
 NOW = "cat /proc/sys/net/ipv4/tcp_slow_start_after_idle"
-#: As a driver might: where the setting is 0, the interface carries 30 Mbit/s.
+#: As a driver might: where the setting is 0, the interface carries 200 Mbit/s.
 HARMED = (
     "cat >/run/harm.sh <<'E'\n"
     "while :; do case $(cat /proc/sys/net/ipv4/tcp_slow_start_after_idle) in\n"
-    "0) [ -e /run/harm.on ] || { tc qdisc replace dev host0 root tbf rate 30mbit burst 20k latency 50ms; "
+    "0) [ -e /run/harm.on ] || { tc qdisc replace dev host0 root tbf rate 200mbit burst 64k latency 50ms; "
     ">/run/harm.on; } ;;\n"
     "*) [ -e /run/harm.on ] && { tc qdisc del dev host0 root; rm -f /run/harm.on; } ;;\n"
     "esac; sleep 0.05; done\nE\n"
@@ -61,6 +61,22 @@ def test_a_node_that_a_setting_harms_never_keeps_it(roll, lab_cluster, tmp_path)
     kept = {node for node in others if states[node] == "kept"}
     assert {node for node in lab_cluster.layout.names() if on(lab_cluster, node, NOW) == "0"} == kept
     assert (tmp_path / "runs" / "r" / "rollout.html").stat().st_size > 100_000
+
+
+def test_a_dead_node_keeps_nobody_waiting(roll, lab_cluster, tmp_path):
+    first, dead, *others = lab_cluster.layout.names()
+    for node in (first, *others):
+        on(lab_cluster, node, f"echo 0 > {NOW.split()[1]}")
+    lab_cluster.kill(dead)
+    try:
+        done = roll(*WORDS)
+    finally:
+        lab_cluster.start(dead)
+        for node in (first, *others):
+            on(lab_cluster, node, f"echo 1 > {NOW.split()[1]}")
+    assert done.returncode == 3, done.stdout + done.stderr
+    states = {one.node: one.state for one in load_rollout(tmp_path / "runs" / "r").result.nodes}
+    assert states == {dead: "silent"} | dict.fromkeys((first, *others), "had it")
 
 
 def test_a_check_that_dies_halts_it_and_nothing_stays(roll, lab_cluster, tmp_path):

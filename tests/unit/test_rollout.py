@@ -187,6 +187,16 @@ def test_busy_nodes_wait_and_nobody_is_measured_with_them() -> None:
     assert {one.state for one in course.nodes({node: "busy" for node in NAMES[4:8]})} == {"kept", "busy"}
 
 
+def test_a_node_of_which_it_could_not_be_told_says_so_until_it_is_tried_again() -> None:
+    course = Course(PLAN, [kind("A", NAMES[:2])])
+    why = "it is not shown that it costs less than 5%, after 60 rounds"
+    course.take([RolledNode(node=node, state="cannot tell", reason=why, hardware="A") for node in NAMES[:2]])
+    # Nobody is known to be good whom they could be measured with.
+    assert not course.next(NAMES)
+    assert {(one.state, one.reason) for one in course.nodes({}, "interrupted")} == {("cannot tell", why)}
+    assert [one.state for one in course.nodes({NAMES[0]: "Slurm says allocated"})] == ["busy", "cannot tell"]
+
+
 def test_a_halt_is_passed_on() -> None:
     class Halting(Bench):
         def round(self, matches: Sequence[Match], number: int) -> Round:

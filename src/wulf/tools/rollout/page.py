@@ -87,7 +87,7 @@ def _answer(found: Rollout) -> tuple[str, Flag]:
 
 
 def _beside(found: Rollout) -> Iterator[str]:
-    if found.reason:
+    if found.status == "halted":
         yield f"why: {printable(found.reason, 500)}"
     if found.in_common:
         facts = ", ".join(

@@ -103,6 +103,8 @@ class Course:
         self._hardware = {kind.name: kind for kind in hardware}
         self.kind_of = {node: kind.name for kind in hardware for node in kind.nodes}
         self._outcomes = {one.node: one for one in settled}
+        #: Nodes of which it could not be told yet: they are tried once more.
+        self._open: dict[str, RolledNode] = {}
         self._sizes = {name: float(plan.canary) for name in self._hardware}
         self._strikes: Counter[str] = Counter()
         self._tries: Counter[str] = Counter()
@@ -161,6 +163,8 @@ class Course:
             self._tries[one.node] += 1
             if one.state != "cannot tell" or self._tries[one.node] >= TRIES:
                 self._outcomes[one.node] = one
+            else:
+                self._open[one.node] = one
         # Those that are tried again are suspects: of their kind they say little.
         fresh = [one for one in outcomes if self._tries[one.node] == 1]
         for name in {one.hardware for one in fresh}:
@@ -221,6 +225,8 @@ class Course:
             return RolledNode(
                 node=node, state="other hardware", reason="it was not tested on such nodes", hardware=name
             )
+        if node in self._open and (name in self._ended or node not in busy):
+            return self._open[node]
         if name in self._ended:
             return RolledNode(
                 node=node, state="not reached", reason="it ended for this hardware", hardware=name
@@ -234,7 +240,7 @@ class Course:
         """Return the kinds, with what the change brought on each and why nothing more is set there."""
         found = []
         for name, kind in self._hardware.items():
-            nodes = [self._outcomes[node] for node in kind.nodes if node in self._outcomes]
+            nodes = [one for node in kind.nodes if (one := self._outcomes.get(node) or self._open.get(node))]
             ended = self._ended.get(name, halted if kind.tried else "")
             found.append(msgspec.structs.replace(kind, ended=ended, figures=together(nodes)))
         return found

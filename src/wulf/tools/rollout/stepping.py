@@ -13,6 +13,7 @@ from wulf.base.store.files import timestamp
 from wulf.base.tool import Progress
 from wulf.node.fleet import change
 from wulf.node.trials.open_bench import CONFIRM_WITHIN_S
+from wulf.page.words import count
 from wulf.tools.rollout.evidence import Match, StepTest
 from wulf.tools.rollout.measuring import SilentError, Where, opened
 from wulf.tools.rollout.record import CheckRun, RolledNode, RolloutStep
@@ -33,8 +34,21 @@ class Stepping:
         self._check = check
         self._say = say
 
-    def take(self, number: int, matches: Sequence[Match]) -> RolloutStep:
-        """Take a step, and return what became of it.
+    def begin(self, number: int, matches: Sequence[Match]) -> RolloutStep:
+        """Write down that a step begins, and return it: as what it stays if it is interrupted."""
+        step = RolloutStep(
+            number=number,
+            nodes=[node for match in matches for node in match.pair[: 1 + match.both]],
+            pairs=[match.pair for match in matches],
+            started_at=timestamp(),
+            state="interrupted",
+        )
+        self._writer.append(step)
+        self._say.note(f"step {number}: {count(len(step.nodes), 'node')}, {fold(step.nodes)}")
+        return step
+
+    def take(self, step: RolloutStep, matches: Sequence[Match]) -> RolloutStep:
+        """Take a step that has begun, and return what became of it.
 
         Raises
         ------
@@ -44,17 +58,8 @@ class Stepping:
         test = StepTest(self._writer.manifest.plan, matches)
         begin = time.monotonic()
         checks: list[CheckRun] = []
-        step = RolloutStep(
-            number=number,
-            nodes=test.nodes,
-            pairs=[match.pair for match in matches],
-            started_at=timestamp(),
-            state="interrupted",
-        )
-        self._writer.append(step)
-        self._say.note(f"step {number}: {len(test.nodes)} nodes, {fold(test.nodes)}")
         try:
-            self._measure(test, matches, checks, number)
+            self._measure(test, matches, checks, step.number)
         except HaltError as error:
             step = self._halted(step, test, error)
         else:

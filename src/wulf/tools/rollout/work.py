@@ -110,7 +110,6 @@ def _start(request: RolloutRequest, say: Progress) -> Rollout:
     if config.transport == "local":
         raise UsageError("a roll-out takes nodes of their own: on this machine, 'wulf settings set' does it")
     settings, tuned = _settings(request, say)
-    change.require_right(config, nodes)
     permissions = change.Permissions(take_over=request.take_over, relax=request.relax)
     mpi = request.mpi or config.mpi.compiler
     with _where(config, nodes, settings, mpi, say) as where:
@@ -196,16 +195,18 @@ def _settings(request: RolloutRequest, say: Progress) -> tuple[Values, TuningRun
 def _where(
     config: ClusterConfig, nodes: Sequence[str], settings: Mapping[str, str], mpi: str | None, say: Progress
 ) -> Iterator[Where]:
-    """Look at the nodes, and build what they are measured with."""
-    ping_pong = "mpi_pingpong" if build.find_mpi(mpi) else "tcp_rr"
-    tools = preparation.toolbox([ping_pong, LOSSY], mpi, say)
+    """Look at the nodes, and build what they are measured with; refuse those of them that may not be changed."""
     wanted = [steps.check(catalogue.knob(name), value) for name, value in settings.items()]
     with ExitStack() as stack:
         transport, records = stack.enter_context(preparation.connect(config, list(nodes), say))
-        if not any(record.reachable for record in records):
+        there = [record.node for record in records if record.reachable]
+        if not there:
             down = {record.node: record.error or "does not answer" for record in records}
             raise TransportError(f"no node answers: {reasons_text(down)}")
         guards: Guards = stack.enter_context(change.guarded(config, transport))
+        guards.require_right(there)
+        ping_pong = "mpi_pingpong" if build.find_mpi(mpi) else "tcp_rr"
+        tools = preparation.toolbox([ping_pong, LOSSY], mpi, say)
         yield Where(
             config=config, transport=transport, guards=guards, records=records, tools=tools, wanted=wanted
         )
@@ -289,13 +290,16 @@ class _Rolling:
             halted = self._go()
         except KeyboardInterrupt:
             self._conclude("interrupted", "interrupted")
+            self._say.note(f"'wulf settings rollout --resume {self._writer.path.name}' goes on")
             raise
         except BaseException as error:
             self._conclude("halted", printable(str(error), 500) or type(error).__name__)
             raise
         if halted:
             return self._conclude("halted", halted)
-        return self._conclude("waiting" if self._course.waiting else "complete", "")
+        # Nodes without a partner stay without one: only those that are busy now may be tried later.
+        waits = not self._busy.keys().isdisjoint(self._course.waiting)
+        return self._conclude("waiting" if waits else "complete", "")
 
     def _go(self) -> str:
         """Take one step after the other; return what halted it."""
@@ -317,7 +321,8 @@ class _Rolling:
         stepping = Stepping(self._where, self._writer, self._course, self._check, self._say)
         try:
             with exclusive_nodes.held(to_hold, _STEP_S, [], slurm=bool(to_hold)):
-                step = stepping.take(number, matches)
+                self._steps[number] = begun = stepping.begin(number, matches)
+                step = stepping.take(begun, matches)
         except SchedulerError as error:
             self._given_up |= dict.fromkeys(members, printable(str(error), 300))
             self._say.note(f"step {number} waits: {error}")
