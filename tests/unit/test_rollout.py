@@ -197,6 +197,14 @@ def test_a_node_of_which_it_could_not_be_told_says_so_until_it_is_tried_again() 
     assert [one.state for one in course.nodes({NAMES[0]: "Slurm says allocated"})] == ["busy", "cannot tell"]
 
 
+def test_when_the_time_is_over_nothing_more_is_measured_and_who_is_open_keeps_nothing() -> None:
+    turns = iter([True] * 3)
+    test = StepTest(PLAN, BOTH)
+    measure(test, Bench(slower()), PLAN.rounds, lambda: next(turns, False))
+    assert test.rounds == 3
+    assert {one.state for one in test.outcomes(1, dict.fromkeys(NAMES, "A"))} == {"cannot tell"}
+
+
 def test_a_halt_is_passed_on() -> None:
     class Halting(Bench):
         def round(self, matches: Sequence[Match], number: int) -> Round:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -64,8 +64,13 @@ class Bench(Protocol):
         """Count datagrams lost with the change and without it, on both nodes of a pair or on one; raises HaltError."""
 
 
-def measure(test: StepTest, bench: Bench, rounds: int) -> None:
+def measure(test: StepTest, bench: Bench, rounds: int, another: Callable[[], bool] = lambda: True) -> None:
     """Measure the nodes of a step until of each is told whether the change harms it, or it takes too long.
+
+    Parameters
+    ----------
+    another
+        Whether there is time for one more round, or look at losses.
 
     Raises
     ------
@@ -74,7 +79,7 @@ def measure(test: StepTest, bench: Bench, rounds: int) -> None:
     """
     test.refuse(bench.prepare(test.matches))
     looks = 0
-    while True:
+    while another():
         if test.rounds < rounds and (matches := test.matches):
             test.take(bench.round(matches, test.rounds))
         elif looks < LOOKS and (losing := [*test.losing, *test.sharing]):

@@ -22,6 +22,11 @@ PAIRS = 2
 LONGER = 100.0
 
 
+def checks_s(plan: RolloutPlan) -> float:
+    """Return how long the checks of a step may take [s]."""
+    return 2 * PAIRS * plan.check_within_s if plan.check else 0.0
+
+
 class SiteCheck:
     """Runs the command on the first node that answers, and remembers how long it took with the change and without."""
 

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 
 import msgspec
 
+from wulf.base.errors import SchedulerError
 from wulf.base.nodeset import fold
 from wulf.base.records import ChangeOutcome
 from wulf.base.store.files import timestamp
 from wulf.base.tool import Progress
-from wulf.node.fleet import change
+from wulf.node.fleet import allocation, change
 from wulf.node.trials.open_bench import CONFIRM_WITHIN_S
 from wulf.page.words import count
 from wulf.tools.rollout.evidence import Match, StepTest
 from wulf.tools.rollout.measuring import SilentError, Where, opened
 from wulf.tools.rollout.record import CheckRun, RolledNode, RolloutStep
 from wulf.tools.rollout.schedule import Course, HaltError, measure
-from wulf.tools.rollout.site_check import SiteCheck
+from wulf.tools.rollout.site_check import SiteCheck, checks_s
 from wulf.tools.rollout.store import RolloutWriter
 
 
@@ -75,10 +77,25 @@ class Stepping:
     def _measure(self, test: StepTest, matches: Sequence[Match], checks: list[CheckRun], number: int) -> None:
         plan = self._writer.manifest.plan
         with opened(self._where, matches, plan.seed + 1000 * number, self._say) as bench:
-            measure(test, bench, plan.rounds)
+            measure(test, bench, plan.rounds, allocation.Rounds(self._left_s(checks_s(plan))).another)
             if self._check is not None and test.passed:
                 self._say(f"the site's check with the change on {fold(test.passed)}")
                 self._check.between(bench, test.passed, checks)
+
+    def _left_s(self, reserved_s: float) -> float:
+        """Return the time for measuring [s]: when the nodes' Slurm job has ended, other jobs may run there.
+
+        Raises
+        ------
+        SchedulerError
+            It ends too soon.
+        """
+        left_s = allocation.capped(math.inf, lambda _: None) - reserved_s
+        if left_s <= 0:
+            raise SchedulerError(
+                f"the Slurm job ends too soon: the checks of a step may take {reserved_s:.0f} s"
+            )
+        return left_s
 
     def _set(self, step: RolloutStep, test: StepTest) -> RolloutStep:
         """Set the change for good on the nodes that it does not harm."""

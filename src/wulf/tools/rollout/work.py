@@ -49,7 +49,7 @@ from wulf.tools.rollout.record import (
 )
 from wulf.tools.rollout.request import RolloutRequest
 from wulf.tools.rollout.schedule import Course, still_known
-from wulf.tools.rollout.site_check import SiteCheck
+from wulf.tools.rollout.site_check import SiteCheck, checks_s
 from wulf.tools.rollout.stepping import Stepping
 from wulf.tools.rollout.store import HEAD, PAGE, RolloutWriter, load_rollout
 
@@ -58,7 +58,7 @@ from wulf.tools.rollout.store import HEAD, PAGE, RolloutWriter, load_rollout
 MISSED, FALSE_ALARM, LOSS = 0.01, 0.002, 0.002
 #: States of Slurm's nodes that may be changed: nobody computes there, and in the first case they have to be held.
 _IDLE, _DRAINED = "idle", "drain"
-#: An allocation for a step lasts so long at most [s].
+#: An allocation for a step lasts so long at most, and as long as its checks may take [s].
 _STEP_S = 3600.0
 
 
@@ -318,9 +318,10 @@ class _Rolling:
         """Take a step; return why it halts the roll-out, empty where it does not."""
         members = list(dict.fromkeys(node for match in matches for node in match.pair))
         to_hold = [node for node in members if self._states.get(node) == _IDLE]
+        limit_s = _STEP_S + checks_s(self._writer.manifest.plan)
         stepping = Stepping(self._where, self._writer, self._course, self._check, self._say)
         try:
-            with exclusive_nodes.held(to_hold, _STEP_S, [], slurm=bool(to_hold)):
+            with exclusive_nodes.held(to_hold, limit_s, [], slurm=bool(to_hold)):
                 self._steps[number] = begun = stepping.begin(number, matches)
                 step = stepping.take(begun, matches)
         except SchedulerError as error:
