@@ -35,8 +35,8 @@ from wulf.tools.incast.request import SIZES
 
 SEED, DRAWS = 20261126, 200
 ROUNDS, TIMEOUT_S = 6, 0.2
-#: Queues of the lab [KiB], and what its port passes at once beside them [B].
-LAB_KIB, LAB_AT_ONCE = (32, 64, 128, 256), 3100
+#: Nodes of the lab, queues of its port [KiB], and what its port passes at once beside them [B].
+LAB_NODES, LAB_KIB, LAB_AT_ONCE = 6, (32, 64, 128, 256), 3100
 DEPTH_WITHIN = 0.2
 Random = np.random.Generator
 
@@ -138,13 +138,15 @@ def draw(seed: int, number: int, clean: bool) -> tuple[bool, bool]:
 
 def lab() -> int:
     """Plant queues of known depth in a virtual cluster, and print what is found."""
-    raised, _ = virtual.up(6)
+    raised, was_up = virtual.up(LAB_NODES)
     right = 0
     try:
         for kib in LAB_KIB:
             raised.plant_at_port(f"node01:queue={kib}KiB")
             argv = [sys.executable, "-m", "wulf", "diagnose", "incast", "--cluster", "lab", "--json"]
             said = subprocess.run(argv, capture_output=True, text=True, check=False)
+            if said.returncode not in (0, 3):
+                raise SystemExit(f"bench: wulf diagnose incast: {said.stderr[-500:]}")
             found = json.loads(said.stdout)
             truth, deep = kib * 1024 + LAB_AT_ONCE, found["depth"]["bytes"]
             right += deep is not None and abs(deep["value"] / truth - 1) <= DEPTH_WITHIN
@@ -152,7 +154,10 @@ def lab() -> int:
             value = f"{deep['value']:.0f} B" if deep is not None else found["depth"]["reason"]
             print(f"queue {truth} B: depth {value}; breaks: {cliffs or 'nothing'}", flush=True)
     finally:
-        raised.down()
+        if was_up:
+            raised.plant_at_port("node01:none")
+        else:
+            raised.down()
     print(f"incast-lab value={right}/{len(LAB_KIB)} goal=all {'pass' if right == len(LAB_KIB) else 'short'}")
     return 0 if right == len(LAB_KIB) else 1
 

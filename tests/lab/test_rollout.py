@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
+import subprocess
 import time
 
 import pytest
 
 from tests.cli.command import start, wulf
+from tests.lab.host import wait_until
 from tests.lab.test_nodes import on
 from wulf.tools.rollout.store import load_rollout
 
@@ -116,3 +119,24 @@ def test_ctrl_c_puts_the_step_back_and_it_goes_on(roll, lab_cluster, tmp_path):
     assert {on(lab_cluster, node, NOW) for node in lab_cluster.layout.names()} == {"1"}
     assert load_rollout(tmp_path / "runs" / "r").manifest.status == "interrupted"
     assert roll("--resume", "r").returncode in (0, 3)
+
+
+def test_under_slurm_a_busy_node_waits_and_no_job_is_left(slurm_lab):
+    command = ["sbatch", "--exclusive", "--nodelist=node03", "--output=/dev/null", "--wrap=sleep 3600"]
+    on(slurm_lab, "node01", shlex.join(command))
+    try:
+        wait_until(lambda: on(slurm_lab, "node01", "squeue -h -t running -o %N") == "node03", timeout_s=60)
+        words = f"{KNOB}=0 --canary 2 --margin 60% --rounds 8 --run r"
+        argv = slurm_lab.ssh_argv("node01", ["sh", "-c", f"cd /shared && wulf rollout {words}"])
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=3600, check=False)
+        assert done.returncode == 3, done.stdout + done.stderr
+        states = {
+            one.node: one.state for one in load_rollout(slurm_lab.directory / "shared/runs/r").result.nodes
+        }
+        assert states["node03"] == "busy"
+        assert set(states.values()) <= {"busy", "kept", "cannot tell"}
+        kept = {node for node, state in states.items() if state == "kept"}
+        assert {node for node in slurm_lab.layout.names() if on(slurm_lab, node, NOW) == "0"} == kept
+        assert on(slurm_lab, "node01", "squeue -h -o %N") == "node03"
+    finally:
+        on(slurm_lab, "node01", "scancel --user=root; cd /shared && wulf rollback --yes; rm -rf /shared/runs")
