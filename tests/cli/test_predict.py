@@ -367,7 +367,7 @@ def test_networks_are_listed_and_shown(place):
     assert len(json.loads(done.stdout)["scenarios"]) == 2, done.stderr
     (kept / "ours.toml").write_text(shown.replace("latency_us", "latenz_us"))
     said = " ".join(wulf(place, "program", "predict", "--list", **own).stderr.split())
-    assert "ours.toml:7: between.latenz_us: object contains unknown field `latenz_us`" in said
+    assert "ours.toml:7: between.latenz_us: unknown key; did you mean 'latency_us'?" in said
 
 
 def test_a_pattern_of_the_gallery_is_predicted_by_its_name(place):

@@ -89,10 +89,18 @@ def test_a_file_says_what_is_varied_and_measured() -> None:
         ('unit = "ms"', 'unit = "parsec"', r"x.toml:29: published\[0\].unit: .*none of"),
         ("mtu = 9000 }", "mtu = 9001 }", r"x.toml:30: published\[0\].levels: .*9001"),
         ('metric = "latency"', 'metric = "latancy"', r"x.toml:26: published\[0\].metric: .*latancy"),
-        ('title = "x"', 'titel = "x"', r"x.toml:2: titel"),
+        ('title = "x"', 'titel = "x"', r"x.toml:2: titel: unknown key; did you mean 'title'"),
         ('name = "solver"', 'name = "mtu"', r"x.toml:10: factor\[1\].name: there is another factor"),
         ('better = "higher"', 'better = "hiher"', r"x.toml:18: metric\[0\].better: .*higher, lower"),
         ('title = "x"', 'title = "x', r"x.toml:2: not TOML"),
+        ('["64", "1KiB"]', "[-1]", r"x.toml:23: metric\[1\].sizes: -1 is not a size"),
+        (
+            'knob = "nic.mtu"\nvalues = ["original", 9000]',
+            'pairs = ["ring", "wireless"]',
+            r"x.toml:6: factor\[0\].pairs: 'wireless' is not one of cabled, switched",
+        ),
+        (GOOD, f'{GOOD}[design]\nkind = "fractional"\n', r"x.toml:32: design.kind: .* three factors or more"),
+        (GOOD, f'{GOOD}[design]\nkind = "fractional"\nruns = 1\n', r"x.toml:33: design.runs: .* three"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_named_by_line_and_key(old: str, new: str, says: str) -> None:

@@ -86,8 +86,8 @@ def test_mpptest_has_its_names():
     ("old", "new", "complaint"),
     [
         ('title = "two"\n', "", "title"),
-        ('"4KiB"', '"4 KiX"', r"experiment 1 \(mpi_pingpong\): .*KiX"),
-        ('"short"', '"shorts"', r"experiment 2 \(mpi_bisection\): .*did you mean 'short'"),
+        ('"4KiB"', '"4 KiX"', r"plan.toml:3: experiment\[0\]: mpi_pingpong: .*KiX"),
+        ('"short"', '"shorts"', r"experiment\[1\]: mpi_bisection: .*did you mean 'short'"),
         ('"short"', '"adaptive"', "sizes are fixed"),
         ("doubling from 4", "some", "neither a number, 'all' nor 'doubling from N'"),
         ('op = "mpi_pingpong"', 'opp = "mpi_pingpong"', "opp"),
@@ -116,7 +116,7 @@ def test_an_experiment_may_be_made_beside_foreign_traffic():
     suite = suites.parse(text, "x")
     assert suite.experiment[0].foreign and suite.visit == "20ms"
     assert not suites.parse(text.replace("foreign = true\n", ""), "x").experiment[0].foreign
-    with pytest.raises(ConfigError, match=r"x: visit: .*fortnight"):
+    with pytest.raises(ConfigError, match=r"x:2: visit: .*fortnight"):
         suites.parse(text.replace("20ms", "1 fortnight"), "x")
 
 
@@ -155,7 +155,7 @@ def test_an_experiment_for_each_cpu_has_a_name_for_each():
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
-        ("noise_cpu{cpu}", "noise", r"experiment 1 \(noise_on\): each_cpu: its name must have \{cpu\}"),
+        ("noise_cpu{cpu}", "noise", r"x:3: experiment\[0\]: noise_on: each_cpu: its name must have \{cpu\}"),
         ('name = "noise_cpu{cpu}"', "", "each_cpu: its name must have"),
         ('"noise_on"', '"noise_on:1"', "named without one"),
         ("each_cpu = true", "", "takes each_cpu = true"),

@@ -117,16 +117,16 @@ def test_a_file_says_which_statistic_counts():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (b"[[metric]]\nop = 'x'\ncommand = 'y'\n", r"goal.toml: \[\[metric\]\] 1: give 'op'"),
-        (b"[[metric]]\nop = 'tcp_r'\n", r"goal.toml: \[\[metric\]\] 1: there is no operation"),
+        (b"[[metric]]\nop = 'x'\ncommand = 'y'\n", r"goal.toml:1: metric\[0\]: give 'op'"),
+        (b"[[metric]]\nop = 'tcp_r'\n", r"goal.toml:1: metric\[0\]: there is no operation"),
         (b"[[metric]]\nop = 'tcp_rr'\nweight = 0\n", "no .* has a weight"),
         (b"[[metric]]\nop = 'tcp_rr'\nweight = -1\n", "zero or more"),
         (b"[[metric]]\nop = 'tcp_rr'\n[[metric]]\nop = 'tcp_rr'\n", "same name"),
-        (b"[[metric]]\nop = 'tcp_rr'\nspeed = 1\n", "unknown field"),
+        (b"[[metric]]\nop = 'tcp_rr'\nspeed = 1\n", r"goal.toml:3: metric\[0\].speed: unknown key"),
         (b"[[metric]]\nop = 'tcp_rr'\nstatistic = 'max'\n", "statistic"),
         (
             b"[[metric]]\ncommand = './app'\nstatistic = 'mean'\n",
-            r"\[\[metric\]\] 1: 'statistic' is for an 'op'",
+            r"goal.toml:1: metric\[0\]: 'statistic' is for an 'op'",
         ),
         (b"[[metric", "goal.toml"),
         (b"\xff", "goal.toml"),

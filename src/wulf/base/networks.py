@@ -205,7 +205,7 @@ def _read(path: Path) -> NamedNetwork:
 
 
 def _advice(problem: str) -> str:
-    missing = re.search(r"missing required field `(\w+)`", problem)
+    missing = re.search(r"(\w+): missing$", problem)
     if missing is None:
         return ""
     how = _HOW_TO_MEASURE.get(missing[1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NoReturn, TypeVar
 
@@ -13,7 +13,7 @@ import msgspec.inspect
 
 from wulf.base import toml_lines
 from wulf.base.errors import ConfigError
-from wulf.base.text import printable
+from wulf.base.text import nearest, printable
 
 _Kind = TypeVar("_Kind")
 #: No file is longer.
@@ -131,8 +131,15 @@ def said(raw: dict[str, Any], kind: type, message: str) -> tuple[str, str]:
         complaint += f": one of {choices}" if choices else ""
     field = _FIELD.search(complaint)
     if field is not None:
+        known = _keys(kind, path)
+        complaint = "missing" if "required" in complaint else f"unknown key{_instead(field[1], known)}"
         path = f"{path}.{field[1]}" if path else field[1]
     return path, in_words(complaint)
+
+
+def _instead(key: str, known: Sequence[str]) -> str:
+    """Return a half sentence that says which key may be meant, or which there are."""
+    return nearest(key, known) or (f"; there are: {', '.join(known)}" if known else "")
 
 
 def in_words(complaint: str) -> str:
@@ -144,10 +151,20 @@ def in_words(complaint: str) -> str:
 
 def _choices(kind: type, path: str) -> tuple[object, ...]:
     """Return what may stand at a path."""
+    return tuple(getattr(_at(kind, path), "values", ()))
+
+
+def _keys(kind: type, path: str) -> list[str]:
+    """Return the keys of the table at a path."""
+    return [field.encode_name for field in getattr(_at(kind, path), "fields", ())]
+
+
+def _at(kind: type, path: str) -> Any:
+    """Return the kind of what stands at a path."""
     found: Any = msgspec.inspect.type_info(kind)
     for part in re.findall(r"[^.\[\]]+", path):
         found = _inner(found, part)
-    return tuple(getattr(found, "values", ()))
+    return found
 
 
 def _inner(kind: Any, part: str) -> Any:
@@ -157,7 +174,8 @@ def _inner(kind: Any, part: str) -> Any:
     else:
         kind = getattr(kind, "value_type", None) or getattr(kind, "item_type", kind)
     if isinstance(kind, msgspec.inspect.UnionType):
-        kind = next(one for one in kind.types if not isinstance(one, msgspec.inspect.NoneType))
+        kinds = [one for one in kind.types if not isinstance(one, msgspec.inspect.NoneType)]
+        kind = next((one for one in kinds if isinstance(one, msgspec.inspect.StructType)), kinds[0])
     return kind
 
 

@@ -121,7 +121,7 @@ def _chosen(wanted: Sequence[str], known: Mapping[str, Operation], directory: st
         found = build.find(op, known)
         if found is None:
             raise UsageError(
-                f"there is no operation {op!r}{nearest(op, known)}; there are: {', '.join(sorted(known))}"
+                f"there is no operation {op!r}{nearest(op, known)} ('wulf measure --ops list' names all)"
             )
         if found.files and not directory:
             raise UsageError(f"{op} works on files: name a directory for them with wulf measure --dir")

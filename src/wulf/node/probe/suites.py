@@ -10,7 +10,7 @@ from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
-from wulf.base import user_files
+from wulf.base import toml, user_files
 from wulf.base.errors import ConfigError, UsageError
 from wulf.base.text import nearest
 from wulf.base.units import parse_duration, parse_size
@@ -183,24 +183,25 @@ def from_file(path: Path) -> Suite:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: {error}") from error
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ConfigError(f"{path}: {reason}") from None
     return parse(text, str(path))
 
 
 def parse(text: str, source: str) -> Suite:
     """Return the plan of a TOML text; raises ConfigError that names its `source` and the experiment."""
-    try:
-        suite = msgspec.toml.decode(text, type=Suite)
-    except msgspec.DecodeError as error:
-        raise ConfigError(f"{source}: {error}") from error
-    _require_duration(suite.visit, source)
-    if suite.budget:
-        _require_duration(suite.budget, source)
-    for number, experiment in enumerate(suite.experiment, 1):
+    document = toml.read(text.encode(), source, Suite)
+    suite = document.value
+    for key, duration in (("visit", suite.visit), ("budget", suite.budget)):
+        try:
+            parse_duration(duration or suite.visit)
+        except UsageError as error:
+            document.fail(key, str(error))
+    for number, experiment in enumerate(suite.experiment):
         try:
             experiment.require_whole()
         except UsageError as error:
-            raise ConfigError(f"{source}: experiment {number} ({experiment.op}): {error}") from error
+            document.fail(f"experiment[{number}]", f"{experiment.op}: {error}")
     return suite
 
 
@@ -209,13 +210,6 @@ def chosen_cpus(of_nodes: Iterable[Iterable[int]]) -> list[int]:
     every = sorted({cpu for cpus in of_nodes for cpu in cpus})
     count = min(len(every), MOST_CPUS)
     return [every[index * len(every) // count] for index in range(count)]
-
-
-def _require_duration(visit: str, source: str) -> None:
-    try:
-        parse_duration(visit)
-    except UsageError as error:
-        raise ConfigError(f"{source}: visit: {error}") from error
 
 
 def require_different(names_of: Sequence[str], source: str) -> None:

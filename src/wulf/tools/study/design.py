@@ -78,14 +78,14 @@ def _fractional(factors: Sequence[StudyFactor], runs: int | None) -> Design:
     long = [factor.name for factor in factors if len(factor.levels) != 2]
     if long:
         raise UsageError(
-            f"design: a fractional one takes two levels of every factor, and {', '.join(long)} has others"
+            f"a fractional design takes two levels of every factor, and {', '.join(long)} has others"
         )
     count = len(factors)
     if count < 3:
-        raise UsageError("design: a fractional one takes three factors or more")
+        raise UsageError("a fractional design takes three factors or more")
     basic = (runs or 1 << (count - 1)).bit_length() - 1
     if 1 << basic <= count:
-        raise UsageError(f"design.runs: {1 << basic} combinations cannot tell {count} factors apart")
+        raise UsageError(f"{1 << basic} combinations cannot tell {count} factors apart")
     if basic >= count:
         return combinations(factors, "full")
     words = _generators(count, basic)

@@ -18,6 +18,7 @@ from wulf.base.text import nearest
 from wulf.base.units import parse_duration, parse_size
 from wulf.node.change import steps
 from wulf.node.probe import ladder
+from wulf.tools.study import design as designs
 from wulf.tools.study.record import (
     OF_JOBS,
     KnownStudy,
@@ -34,6 +35,10 @@ from wulf.tools.study.record import (
 ORIGINAL = "original"
 #: Sizes that a line takes.
 FEWEST_POINTS = 3
+#: Pairs that a level may name: those with and without a direct link, or what ``--pairs`` takes.
+CABLED, SWITCHED = "cabled", "switched"
+PAIRS = (CABLED, SWITCHED, "all", "ring")
+_PAIR = re.compile(r"\s*[^\s:]+\s*:\s*[^\s:]+\s*$")
 #: Where a command names a factor.
 _PLACE = re.compile(r"\{([A-Za-z][A-Za-z0-9_ -]*)\}")
 _Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z][A-Za-z0-9_ -]*$", max_length=40)]
@@ -254,6 +259,12 @@ def read(text: str, origin: str, name: str, *, short: bool = False) -> Written:
     _require_once(document, "metric", [metric.name for metric in metrics])
     _require_places(document, factors, metrics)
     design = said.design
+    _parsed(
+        document,
+        "design.runs" if design.runs else "design.kind",
+        lambda kind: designs.combinations(factors, kind, design.runs),
+        design.kind,
+    )
     if short:
         design = msgspec.structs.replace(
             design, replications=min(design.short_replications, design.replications)
@@ -326,7 +337,15 @@ def _levels(document: toml.Document[StudyFile], path: str, said: FactorSection) 
             yield _level(document, f"{path}.level[{number}]", level)
     else:
         for value in getattr(said, kind):
+            if kind == "pairs":
+                _require_pairs(document, f"{path}.pairs", value)
             yield StudyLevel(**{"name": str(value), kind: value})
+
+
+def _require_pairs(document: toml.Document[StudyFile], path: str, said: str) -> None:
+    """Refuse what names no pairs of any cluster."""
+    if said not in PAIRS and not all(_PAIR.match(item) for item in said.split(",")):
+        document.fail(path, f"{said!r} is not one of {', '.join(PAIRS)}, or pairs like node01:node02")
 
 
 def _level(document: toml.Document[StudyFile], path: str, said: LevelSection) -> StudyLevel:
@@ -336,6 +355,8 @@ def _level(document: toml.Document[StudyFile], path: str, said: LevelSection) ->
         for key in said.__struct_fields__
         if key not in ("name", "set") and (value := getattr(said, key))
     }
+    if said.pairs:
+        _require_pairs(document, f"{path}.pairs", said.pairs)
     return StudyLevel(name=said.name, set=settings, **others)
 
 
@@ -489,7 +510,10 @@ def _sizes(document: toml.Document[StudyFile], path: str, said: str | list[_Valu
     def parse(sizes: str | list[_Value]) -> list[int]:
         if isinstance(sizes, str):
             return ladder.base_sizes(sizes)
-        return sorted({size if isinstance(size, int) else parse_size(size) for size in sizes})
+        found = sorted({size if isinstance(size, int) else parse_size(size) for size in sizes})
+        if found and found[0] < 0:
+            raise UsageError(f"{found[0]} is not a size: 0 B or more")
+        return found
 
     found: list[int] = _parsed(document, path, parse, said)
     return found

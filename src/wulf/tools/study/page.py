@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from wulf.base.errors import EXIT_INTERRUPTED
 from wulf.base.text import printable
-from wulf.base.units import format_bandwidth, format_time
+from wulf.base.units import format_bandwidth, format_bytes, format_time
 from wulf.page.blocks import Block, Notes, Page, Section, Verdict, known
 from wulf.page.parts import Column, Flag, Item, Table
 from wulf.page.words import FLAGS, change_item, count, duration, estimate_item, listed, name, percent
@@ -77,9 +77,10 @@ def _known(found: Study) -> Page:
 
 
 def _planned(plan: StudyPlan, forecast: StudyForecast) -> Page:
+    runs = f": {count(forecast.runs, 'run')}" if len(plan.cells) > 1 else ""
     return _page(
         printable(plan.title, 200),
-        f"{_designed(plan)}: {count(forecast.runs, 'run')}, {_length(forecast)}",
+        ", ".join(filter(None, (_designed(plan) + runs, _length(forecast)))),
         known(_factors(plan), _metrics(plan), Notes(tuple(plan.aliases)) if plan.aliases else None),
     )
 
@@ -107,17 +108,19 @@ def _length(forecast: StudyForecast) -> str:
 def _factors(plan: StudyPlan) -> Table | None:
     if not plan.factors:
         return None
+    explained = any(factor.about for factor in plan.factors)
     rows = tuple(
         (
             Item(name(factor.name)),
             Item(name(factor.levels[0].name)),
             Item(listed([name(level.name) for level in factor.levels[1:]], 12) or "none"),
-            Item(printable(factor.about, 200)),
+            *((Item(printable(factor.about, 200)),) if explained else ()),
         )
         for factor in plan.factors
     )
-    columns = (Column("factor"), Column("base"), Column("other levels"), Column("about", narrow=False))
-    return Table("What is varied", columns, rows)
+    columns = (Column("factor"), Column("base"), Column("other levels"))
+    about = (Column("about", narrow=False),) if explained else ()
+    return Table("What is varied", (*columns, *about), rows)
 
 
 def _metrics(plan: StudyPlan) -> Table:
@@ -125,7 +128,11 @@ def _metrics(plan: StudyPlan) -> Table:
         (
             Item(name(metric.name)),
             Item(printable(metric.op or metric.command or _problem(metric), 100)),
-            Item(listed([f"{size} B" for size in metric.sizes_bytes], 8) if any(metric.sizes_bytes) else "–"),
+            Item(
+                listed([format_bytes(size) for size in metric.sizes_bytes], 8)
+                if any(metric.sizes_bytes)
+                else "–"
+            ),
         )
         for metric in plan.metrics
     )

@@ -28,12 +28,10 @@ from wulf.node.programs import blas_libraries, blas_runs
 from wulf.node.trials.bench import TrialError, TrialRunner, job_environment, on_nodes
 from wulf.stats import estimate
 from wulf.tools.study import mix
-from wulf.tools.study.file import filled
+from wulf.tools.study.file import CABLED, SWITCHED, filled
 from wulf.tools.study.mix import Mix
 from wulf.tools.study.record import StudyFactor, StudyLevel, StudyMetric, StudyPlan, StudyProblem
 
-#: Pairs that a direct link joins, and those that none does.
-CABLED, SWITCHED = "cabled", "switched"
 #: A command that makes something may take so long [s].
 BUILD_S = 3600.0
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 import msgspec
 
+from wulf.base import toml
 from wulf.base.errors import ConfigError, UsageError
 from wulf.base.records import (
     Metric,
@@ -179,18 +180,16 @@ def from_toml(text: bytes, origin: str, known: Callable[[str], Operation]) -> Ob
     ConfigError
         Names the file and what is wrong in it.
     """
-    try:
-        document = msgspec.toml.decode(text, type=_File)
-    except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise ConfigError(f"{origin}: {error}") from None
+    read = toml.read(text, origin, _File)
+    document = read.value
     sizes: dict[str, list[int]] = {}
     commands: list[Operation] = []
     metrics: list[Metric] = []
-    for number, entry in enumerate(document.metric, 1):
+    for number, entry in enumerate(document.metric):
         try:
             metrics.append(_metric(entry, sizes, commands, known))
         except UsageError as error:
-            raise ConfigError(f"{origin}: [[metric]] {number}: {error}") from None
+            read.fail(f"metric[{number}]", str(error))
     if not any(metric.weight > 0 for metric in metrics):
         raise ConfigError(f"{origin}: no [[metric]] has a weight: there is nothing to improve")
     if len({metric.name for metric in metrics}) < len(metrics):
