@@ -189,8 +189,8 @@ static bool device_is_another(const char *tx, const struct step *step, const cha
     *why = "its journal cannot be read";
     if (!known)
         return !about.known;
-    const char *now = device_address(step->interface);
-    if (now && is_same(now, known))
+    const char *now = device_identity(step->interface);
+    if (now && device_is_same(known, now, is_same(about.boot, boot_id())))
         return false;
     *why = now ? print("another device has the name %s now: %s, not %s", step->interface, now, known)
                : print("%s (%s) is not there", step->interface, known);

@@ -36,6 +36,7 @@ static const char *permanent_of(int socket, const char *interface) {
     return NULL;
 }
 
+/* Its index beside its address, as that changes by itself: a bridge takes that of its first port. */
 static const char *asked(int socket, const char *interface) {
     struct ifreq request = {0};
     const char *permanent = permanent_of(socket, interface);
@@ -44,7 +45,8 @@ static const char *asked(int socket, const char *interface) {
     strncpy(request.ifr_name, interface, sizeof request.ifr_name - 1);
     if (ioctl(socket, SIOCGIFHWADDR, &request) != 0)
         return NULL;
-    return shown((const unsigned char *)request.ifr_hwaddr.sa_data);
+    const char *address = shown((const unsigned char *)request.ifr_hwaddr.sa_data);
+    return ioctl(socket, SIOCGIFINDEX, &request) == 0 ? print("%s %d", address, request.ifr_ifindex) : NULL;
 }
 
 const char *device_permanent(const char *interface) {
@@ -57,13 +59,22 @@ const char *device_permanent(const char *interface) {
     return address;
 }
 
-const char *device_address(const char *interface) {
+const char *device_identity(const char *interface) {
     if (is_same(interface, "-") || strlen(interface) >= IFNAMSIZ)
         return NULL;
     const int asking = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (asking < 0)
         return NULL;
-    const char *address = asked(asking, interface);
+    const char *identity = asked(asking, interface);
     close(asking);
-    return address;
+    return identity;
+}
+
+bool device_is_same(const char *known, const char *now, bool same_boot) {
+    const char *known_index = strchr(known, ' '), *now_index = strchr(now, ' ');
+    if (!known_index || !now_index)
+        return is_same(known, now);
+    /* Made anew with the same address it is the one that was configured, and so it is after a boot. */
+    return !same_boot || is_same(known_index, now_index) ||
+           strncmp(known, now, (size_t)(known_index - known)) == 0;
 }

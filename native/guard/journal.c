@@ -68,25 +68,24 @@ struct about about_of(const char *tx) {
     return about;
 }
 
-static const char *about_lines(const char *tx, const char *owner, uid_t uid, const struct plan *plan) {
+static const char *about_lines(const char *owner, uid_t uid, const struct plan *plan) {
     struct text text = {0};
-    (void)tx;
     text_print(&text, "format\t%d\nnumber\t%llu\nowner\t%s\nuid\t%u\nboot\t%s\nat\t%s\nsteps\t%zu\n",
                JOURNAL_FORMAT, (unsigned long long)(last_number() + 1), owner, (unsigned)uid, boot_id(),
                wall_time(), plan->count);
     struct state devices = {0};
     for (size_t i = 0; i < plan->count; i++) {
-        const char *interface = plan->steps[i].interface, *address = device_address(interface);
-        if (address && !state_value(&devices, interface)) {
-            state_add(&devices, interface, address);
-            text_print(&text, "device\t%s\t%s\n", interface, address);
+        const char *interface = plan->steps[i].interface, *identity = device_identity(interface);
+        if (identity && !state_value(&devices, interface)) {
+            state_add(&devices, interface, identity);
+            text_print(&text, "device\t%s\t%s\n", interface, identity);
         }
     }
     return text.at;
 }
 
 enum outcome write_about(const char *tx, const char *owner, uid_t uid, const struct plan *plan) {
-    const char *text = about_lines(tx, owner, uid, plan);
+    const char *text = about_lines(owner, uid, plan);
     if (store(state_place(), in_tx(tx, "about"), text, strlen(text), false) != DONE)
         return FAILED;
     return store(state_place(), in_tx(tx, "plan"), plan->text, strlen(plan->text), false);

@@ -17,7 +17,7 @@ struct about {
     uid_t uid;
     size_t steps;
     const char *owner, *boot, *at;
-    struct state devices; /* interface → its permanent address */
+    struct state devices; /* interface → what device_identity said */
 };
 
 struct tx_state {

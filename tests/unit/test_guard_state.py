@@ -758,3 +758,46 @@ def test_a_name_that_goes_to_another_device_is_not_followed(node: Node, verb: st
     said = node.guard(verb, "A", *(["1"] if verb == "part" else []))
     assert "another device has the name eth0 now" in said.stdout
     assert "mtu 1500" in value()
+
+
+#: What happens to a bridge, whose address is that of its first port, while a change is open.
+BRIDGED = {
+    "a port": "ip link add port0 address 02:00:00:00:00:01 type veth peer name port1; ip link set port0 master eth0",
+    "a failover": "ip link set eth0 address 02:00:00:00:00:77",
+    "made anew": "ip link del eth0; ip link add eth0 address 02:00:00:00:00:99 mtu 1400 type bridge",
+}
+
+
+@pytest.mark.parametrize("before", ["apply", "undo"])
+@pytest.mark.parametrize("what", ["a port", "a failover"])
+def test_a_bridge_is_the_same_whatever_address_it_takes(node: Node, what: str, before: str) -> None:
+    _, value = _link(node)
+    node.inside("ip", "link", "del", "eth0")
+    node.inside("ip", "link", "add", "eth0", "mtu", "1500", "type", "bridge")
+    first = value().split("link/ether ")[1].split()[0]
+    node.done("begin", "A", "me", "600", stdin="nic.mtu\tlink\teth0\tmtu\t1400\n")
+    if before == "undo":
+        node.done("apply", "A")
+    node.inside("sh", "-c", BRIDGED[what])
+    assert first not in value()
+    if before == "apply":
+        node.done("apply", "A")
+        assert "mtu 1400" in value()
+    node.done("undo", "A")
+    assert "mtu 1500" in value()
+
+
+@pytest.mark.parametrize("another_boot", [False, True])
+def test_a_bridge_that_was_made_anew_is_another_but_for_a_boot(node: Node, another_boot: bool) -> None:
+    _, value = _link(node)
+    node.inside("ip", "link", "del", "eth0")
+    node.inside(*"ip link add eth0 address 02:00:00:00:00:07 mtu 1500 type bridge".split())
+    node.keep("A", "nic.mtu link eth0 mtu=1400")
+    node.inside("sh", "-c", BRIDGED["made anew"])
+    if another_boot:
+        node.boot_anew()
+        node.done("lock", "me", "600")
+    node.done("rollback", "B", "me", "600", "original")
+    said = node.guard("apply", "B")
+    assert ("another device has the name eth0 now" in said.stdout) is not another_boot
+    assert f"mtu {1500 if another_boot else 1400}" in value()

@@ -218,10 +218,11 @@ static bool is_gone_of_legacy(const char *program, const char *rule) {
     int code;
     const bool is_gone =
         legacy_words(program, "-C", rule, argv) == DONE && tool_code(&said, &code, argv) == DONE && code == 1;
-    if (!is_gone)
-        return complain("%s: %s", program, why) == DONE;
-    forgive();
-    return true;
+    if (is_gone)
+        forgive();
+    else
+        complain("%s: %s", program, why);
+    return is_gone;
 }
 
 static enum outcome take_away(struct owned *owned, const char *interface) {
