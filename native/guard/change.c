@@ -205,13 +205,10 @@ const char *another_device(const char *tx, const struct plan *plan) {
     return NULL;
 }
 
-/* What somebody has changed since `begin` is what has to come back. */
-static void renew(const char *tx, const struct plan *plan) {
+/* What somebody has changed since it was saved is what has to come back. */
+static enum outcome renew(const char *tx, const struct plan *plan, size_t from, size_t to) {
     bool renewed = false;
-    const char *another = another_device(tx, plan);
-    if (another)
-        put_back_for(tx, another, another);
-    for (size_t i = 0; i < plan->count; i++) {
+    for (size_t i = from; i < to; i++) {
         const struct step *step = &plan->steps[i];
         struct state now, saved = {0};
         if (save_step(step, &now) != DONE)
@@ -220,10 +217,9 @@ static void renew(const char *tx, const struct plan *plan) {
             continue;
         renewed = true;
         if (write_state(tx, "saved", step->number, &now, true) != DONE)
-            not_begun(tx, FULL_STATE);
+            return FAILED;
     }
-    if (renewed && seal(tx, plan) != DONE)
-        not_begun(tx, FULL_STATE);
+    return renewed ? seal(tx, plan) : DONE;
 }
 
 /* The devices that changes of before were of: a name that went to another one since is not followed. */
@@ -285,15 +281,20 @@ static void settle_units(const struct plan *plan) {
 }
 
 /* Without it all that was saved is put back. */
-static void save_after(const char *tx, const struct plan *plan) {
-    for (size_t i = 0; i < plan->count; i++) {
-        struct state state;
-        const size_t number = plan->steps[i].number;
-        if (save_step(&plan->steps[i], &state) != DONE ||
-            write_state(tx, "after", number, &state, false) != DONE)
-            remove_own(state_place(), in_tx(tx, print("after.%zu", number)));
-    }
+static void save_after(const char *tx, const struct step *step) {
+    struct state state;
+    if (save_step(step, &state) != DONE || write_state(tx, "after", step->number, &state, false) != DONE)
+        remove_own(state_place(), in_tx(tx, print("after.%zu", step->number)));
     forgive();
+}
+
+/* Whether no other step moves what this one sets: then what somebody sets while others are at work, which may
+ * take long, is told from ours. */
+static bool is_apart(const struct plan *plan, size_t i) {
+    for (size_t j = 0; j < plan->count; j++)
+        if (is_word_of(plan->steps[j].kind_name, "tuned service module"))
+            return false;
+    return is_word_of(plan->steps[i].kind_name, "sysctl stored");
 }
 
 const char *value_now(const struct step *step) {
@@ -325,6 +326,21 @@ static const char *shown(const struct step *step) {
     return starts_with(step->value, "file:") ? "file" : keep(step->value, strnlen(step->value, SHOWN));
 }
 
+static void apply_step(const char *tx, const struct plan *plan, size_t i) {
+    const struct step *step = &plan->steps[i];
+    const char *value = shown(step);
+    if (i > 0 && is_apart(plan, i) && renew(tx, plan, i, i + 1) != DONE)
+        put_back_for(tx, FULL_STATE, FULL_STATE);
+    note("put %zu: %s=%s", step->number, step->knob, value);
+    if (put_step(tx, step) != DONE) {
+        const char *refused =
+            print("%s=%s: %s", step->knob, value, one_line(complaint("it was refused"), 300));
+        put_back_for(tx, refused, print("step %zu, %s", step->number, refused));
+    }
+    if (is_apart(plan, i))
+        save_after(tx, step);
+}
+
 void apply(const char *tx) {
     struct plan plan;
     note_about("apply", tx);
@@ -333,21 +349,19 @@ void apply(const char *tx) {
     const struct soundness soundness = soundness_of(tx);
     if (!is_sound(&soundness) || plan_of(tx, &plan) != DONE)
         not_begun(tx, print("its journal was damaged before anything was changed: %s", soundness.damaged));
-    renew(tx, &plan);
+    const char *another = another_device(tx, &plan);
+    if (another)
+        put_back_for(tx, another, another);
+    if (renew(tx, &plan, 0, plan.count) != DONE)
+        not_begun(tx, FULL_STATE);
     if (become(tx, "applying", "") != DONE)
         put_back_for(tx, FULL_STATE, FULL_STATE);
-    for (size_t i = 0; i < plan.count; i++) {
-        const struct step *step = &plan.steps[i];
-        const char *value = shown(step);
-        note("put %zu: %s=%s", step->number, step->knob, value);
-        if (put_step(tx, step) != DONE) {
-            const char *refused =
-                print("%s=%s: %s", step->knob, value, one_line(complaint("it was refused"), 300));
-            put_back_for(tx, refused, print("step %zu, %s", step->number, refused));
-        }
-    }
+    for (size_t i = 0; i < plan.count; i++)
+        apply_step(tx, &plan, i);
     settle_units(&plan);
-    save_after(tx, &plan);
+    for (size_t i = 0; i < plan.count; i++)
+        if (!is_apart(&plan, i))
+            save_after(tx, &plan.steps[i]);
     read_back(tx, &plan);
     if (!is_exclusive())
         put_back_for(tx, UNLOCKED, UNLOCKED);

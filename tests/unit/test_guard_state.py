@@ -416,6 +416,27 @@ def test_what_somebody_sets_between_begin_and_apply_is_theirs(node: Node) -> Non
     assert [file.read_text() for file in files] == ["old\n", "theirs\n"]
 
 
+@pytest.mark.parametrize("first", [True, False], ids=["after ours", "before ours"])
+@pytest.mark.parametrize("kind", ["sysctl", "stored"])
+def test_what_somebody_sets_while_another_step_is_at_work_is_theirs(
+    node: Node, kind: str, first: bool
+) -> None:
+    slow, _ = node.slowly(2)
+    sysctl = Path("/proc/sys/net/ipv4/tcp_keepalive_time")
+    file = sysctl if kind == "sysctl" else _file(node, "x.rule", "7200\n")
+    ours = {"sysctl": "k\tsysctl\t-\tnet.ipv4.tcp_keepalive_time\t7100\n"}.get(
+        kind, f"k\tstored\t-\t{file}\tfile:644:NzEwMAo=\n"
+    )
+    node.done("begin", "A", "me", "600", stdin=ours + slow if first else slow + ours)
+    with subprocess.Popen(node.argv("apply", "A"), stdout=subprocess.DEVNULL) as applying:
+        wait(lambda: f"put {1 + first}" in node.log())
+        node.inside("sh", "-c", f"echo 7300 >{file}")
+        assert applying.wait(30) == 0
+    assert node.inside("cat", str(file)) == ("7300\n" if first else "7100\n")
+    node.done("undo", "A")
+    assert node.inside("cat", str(file)) == "7300\n"
+
+
 def test_two_changes_of_a_group_with_somebody_else_between_them(node: Node) -> None:
     _ethtool(node)
     node.keep("A", "nic.rx_usecs ethtool eth0 coalesce.rx-usecs=4")
@@ -791,7 +812,7 @@ def test_a_bridge_is_the_same_whatever_address_it_takes(node: Node, what: str, b
 def test_a_bridge_that_was_made_anew_is_another_but_for_a_boot(node: Node, another_boot: bool) -> None:
     _, value = _link(node)
     node.inside("ip", "link", "del", "eth0")
-    node.inside(*"ip link add eth0 address 02:00:00:00:00:07 mtu 1500 type bridge".split())
+    node.inside("sh", "-c", "ip link add eth0 address 02:00:00:00:00:07 mtu 1500 type bridge")
     node.keep("A", "nic.mtu link eth0 mtu=1400")
     node.inside("sh", "-c", BRIDGED["made anew"])
     if another_boot:
