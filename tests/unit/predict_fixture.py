@@ -296,6 +296,7 @@ def valued():
             pays=pays,
             worth_nodes=figure(3.8, unit="nodes"),
             nodes_for_it=figure(2.2, 0.3, "nodes"),
+            energy=None if net < 0 else figure(7_500, 0.4, "kWh/year"),
             beyond_tuned=figure(0.9, unit="ratio"),
             net_after_tuning=figure(net - 5_000, 0.6, "EUR"),
             pays_after_tuning=pays,

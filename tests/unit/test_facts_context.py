@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from importlib import resources
 from random import Random
 
 import msgspec
@@ -41,6 +42,9 @@ LOOK = """\
 #allowed
  Cpus_allowed_list:\t0
 !frequency there is no cpufreq
+#energy
+ intel-rapl:0 package-0 5000000 262143328850
+ intel-rapl:0:0 core 4000000 262143328850
 #nic
  /sys/class/net/eth0/statistics/rx_errors:3
  /sys/class/net/eth0/statistics/rx_dropped:7
@@ -175,6 +179,72 @@ TREES = st.one_of(
         lambda ij: LOOK[: ij[0]] + LOOK[ij[1] :]
     ),
 )
+
+
+def powered(uptime_s: float, *zones: str) -> Snapshot:
+    """Return a look with energy counters."""
+    listed = "".join(f" {zone}\n" for zone in zones)
+    return look(f"#uptime\n {uptime_s:.2f} 0.00\n#energy\n{listed}")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "joules", "reason"),
+    [
+        (["0 package-0 5000000 262143328850"], ["0 package-0 905000000 262143328850"], 900.0, ""),
+        # Memory counts beside its package, cores within it do not; a second package comes round once.
+        (
+            ["0 package-0 0 9e10", "0:0 core 0 9e10", "0:1 dram 0 9e10", "1 package-1 89999000000 9e10"],
+            [
+                "0 package-0 500000000 9e10",
+                "0:0 core 4 9e10",
+                "0:1 dram 20000000 9e10",
+                "1 package-1 79000000 9e10",
+            ],
+            600.0,
+            "",
+        ),
+        (["0 package-0 unreadable 0"], ["0 package-0 unreadable 0"], None, "only root may read"),
+        (["0 package-0 5 65000000"], ["0 package-0 6 65000000"], None, "may come round within 0 s"),
+        (["0 package-0 5 90000000000"], ["1 package-1 6 90000000000"], None, "other energy counters"),
+        (["0 package-0 5 0"], ["0 package-0 1 0"], None, "went backwards"),
+        (["0 core 5 90000000000"], ["0 core 9 90000000000"], None, "no energy counters"),
+        (["nonsense"], ["0 package-0 9 90000000000"], None, "no energy counters"),
+    ],
+)
+def test_energy_is_what_the_counters_surely_say(
+    before: list[str], after: list[str], joules: float | None, reason: str
+) -> None:
+    first, last = (
+        powered(at, *(f"intel-rapl:{one.replace('9e10', '90000000000')}" for one in zones))
+        for at, zones in ((100, before), (110, after))
+    )
+    seen = difference(first, last, 1.0)
+    assert seen.cpu_joules == (None if joules is None else pytest.approx(joules))
+    assert reason in seen.unknown.get("cpu_joules", "")
+
+
+def test_energy_counters_are_read_from_where_the_kernel_has_them(tmp_path) -> None:
+    for zone, name, spent in (("intel-rapl:0", "package-0", "123456"), ("intel-rapl:0:1", "dram", None)):
+        place = tmp_path / "sys/class/powercap" / zone
+        place.mkdir(parents=True)
+        (place / "name").write_text(f"{name}\n")
+        (place / "max_energy_range_uj").write_text("262143328850\n")
+        if spent is not None:
+            (place / "energy_uj").write_text(f"{spent}\n")
+    script = resources.files("wulf.node.facts").joinpath("context.sh").read_bytes()
+
+    def printed() -> Snapshot:
+        shown = subprocess.run(
+            ["sh", "-s", "--", "", str(tmp_path)], input=script, capture_output=True, check=True
+        )
+        return look(shown.stdout.decode())
+
+    assert "only root may read" in printed().unknown["joules"]
+    (tmp_path / "sys/class/powercap/intel-rapl:0:1/energy_uj").write_text("77\n")
+    assert printed().joules == {
+        "0": (pytest.approx(0.123456), pytest.approx(262143.32885)),
+        "0:1": (pytest.approx(7.7e-5), pytest.approx(262143.32885)),
+    }
 
 
 @given(TREES, TREES)

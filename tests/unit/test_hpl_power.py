@@ -77,8 +77,8 @@ def test_counters_that_only_root_may_read_are_told():
 def test_silence_is_no_power():
     assert power.parse("rapl intel-rapl:0 package-0 1 2\n") is None
     assert power.cpu_watts([]) is None
-    one = power.Reading(at_s=1.0, joules={"0": (1.0, 10.0)}, node_w=100.0, lack="")
-    two = power.Reading(at_s=2.0, joules={"0": (3.0, 10.0)}, node_w=120.0, lack="")
+    one = power.Reading(at_s=1.0, joules={"0": (1.0, 1e5)}, node_w=100.0, lack="")
+    two = power.Reading(at_s=2.0, joules={"0": (3.0, 1e5)}, node_w=120.0, lack="")
     whole = power.of_nodes({"a": [one, two], "b": [one, two]})
     assert (whole.cpu_w, whole.node_w, whole.lacks) == (4.0, 220.0, {})
     part = power.of_nodes({"a": [one, two], "b": [one], "c": []})

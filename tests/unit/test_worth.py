@@ -84,8 +84,17 @@ def test_every_figure_is_that_of_its_formula():
     assert found.nodes_for_it.value == pytest.approx((1600 + 4 * power) / (4000 + 4 * 0.3 * 8760 * 0.2))
     assert found.beyond_tuned.value == pytest.approx(0.8 / 0.9)
     assert found.net_after_tuning.value == pytest.approx(net - 4 * 10 * 8000 * 0.1 * 0.5)
+    assert found.energy.value == pytest.approx(saved * 0.3 - 10 * 0.020 * 8760)
     assert (found.verdict, found.pays) == ("pays", 1.0)
     assert found.net.low == pytest.approx(found.net.high)
+
+
+def test_energy_is_that_of_nodes_at_work_less_that_of_nodes_without_work():
+    saved = 10 * 8000 * (0.5 * 0.2 + 0.25 * 0.4)
+    idle = valued(at=prices(node_idle_w=fixed(100)))
+    assert idle.energy.value == pytest.approx(saved * (0.3 - 0.1) - 10 * 0.020 * 8760)
+    assert idle.energy.unit == "kWh/year"
+    assert valued(at=prices(node=None, node_power_w=None)).energy is None
 
 
 def test_at_its_break_even_price_a_port_pays_exactly():
@@ -197,18 +206,19 @@ def test_a_mix_that_cannot_be_is_refused(change, said):
     [
         (
             ("low = 110", "low = 500"),
-            r"p\.toml:16: network\.25gbe-roce\.switch_port: low, value and high must be in",
+            r"p\.toml:18: network\.25gbe-roce\.switch_port: low, value and high must be in",
         ),
         (
             ("nic = { value = 240", "card = { value = 240"),
-            r"p\.toml:15: network\.25gbe-roce\.card: unknown key; ",
+            r"p\.toml:17: network\.25gbe-roce\.card: unknown key; ",
         ),
         (("years = 4", "years = 0"), r"p\.toml:3: years: expected a number > 0"),
         (
             ("low = 110", "low = inf"),
-            r"p\.toml:16: network\.25gbe-roce\.switch_port\.low: expected a number <= ",
+            r"p\.toml:18: network\.25gbe-roce\.switch_port\.low: expected a number <= ",
         ),
         (("node_power_w", "# "), r"p\.toml:8: node: give 'node' and 'node_power_w', or neither"),
+        (("high = 160", "high = 300"), r"p\.toml:11: node_idle_w: a node without work takes no more than"),
     ],
 )
 def test_prices_that_cannot_be_are_refused_by_line_and_key(change, said):

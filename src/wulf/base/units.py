@@ -401,12 +401,19 @@ def format_column(values: Sequence[float], unit: str, resolution: float) -> tupl
     return [_fixed(value / scale, decimals) for value in values], name
 
 
+def _energy_scale(value: float) -> tuple[float, str]:
+    for scale, name in ((1e6, "MJ"), (1e3, "kJ")):
+        if abs(value) >= scale:
+            return scale, name
+    return 1.0, "J"
+
+
 def _scale(value: float, unit: str) -> tuple[float, str]:
     if unit == "s":
         name = _time_unit(value)
         return _TIMES[name], name
-    if unit == "B/s":
-        return _bandwidth_scale(value)
+    if unit in ("B/s", "J"):
+        return _bandwidth_scale(value) if unit == "B/s" else _energy_scale(value)
     if unit == "s/B":
         name = _time_unit(value * 1e3)
         return _TIMES[name] / 1e3, f"{name}/kB"

@@ -298,6 +298,9 @@ class Resources(Record, frozen=True, kw_only=True):
     busy: Estimate | None
     #: Memory of its largest process [B]; null where GNU time is not installed.
     peak: Estimate | None
+    #: Energy of the CPUs of all its nodes and their memory, by their counters (RAPL), from just before to just after a
+    #: launch [J]; null where not all nodes say it, or a launch is short beside that.
+    cpu_energy: Estimate | None = None
 
 
 class PeriodEstimate(Record, frozen=True, kw_only=True):

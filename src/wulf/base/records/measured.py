@@ -231,6 +231,8 @@ class NodeContext(Record, frozen=True, kw_only=True):
     cpu_frequency_hz: float | None = None
     #: Growth of the interface's error and drop counters during the launch, by counter name.
     nic_errors: dict[str, int] = {}
+    #: Energy of the CPUs and their memory between the looks before and after the launch, by their counters (RAPL) [J].
+    cpu_joules: float | None = None
     #: Why a field above is unknown, by field name.
     unknown: dict[str, str] = {}
 

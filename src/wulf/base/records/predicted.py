@@ -41,6 +41,8 @@ class Predicted(Record, frozen=True, kw_only=True):
     launch: Estimate | None = None
     #: Run time ÷ that of the program as it was traced.
     change: Estimate
+    #: Energy of a launch, with the watts of a node that were given: those times nodes and run time [J]; null without.
+    energy: Estimate | None = None
     #: What the model alone says, with the likely value of every parameter [s].
     model_s: float
     path: PathShares

@@ -28,6 +28,7 @@ import msgspec
 from wulf.base.contracts import NodeResult
 from wulf.base.output_values import Unknown, cpu_list, number, whole
 from wulf.base.records import Launch, NodeContext, Scheduled
+from wulf.node.facts import energy
 from wulf.node.facts.tree import Tree
 
 #: Units of /proc/stat: USER_HZ, 100 per second on every Linux that this runs on.
@@ -96,6 +97,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     cpus: list[int] | None = None
     cpu_frequency_hz: float | None = None
     nic_errors: dict[str, int] | None = None
+    #: By domain: energy since some time, and where the counter comes round [J].
+    joules: energy.Joules | None = None
     unknown: dict[str, str] = {}
 
 
@@ -231,6 +234,7 @@ _COMPARED = (
     "cpu_wait_ratio",
     "context_switches_per_s",
     "nic_errors",
+    "cpu_joules",
 )
 
 
@@ -276,6 +280,10 @@ class _Difference:
         if any(count < 0 for count in grown.values()):
             raise Unknown("a counter went backwards: the interface was reset")
         return {name: count for name, count in grown.items() if count > 0}
+
+    def cpu_joules(self) -> float:
+        before, after = self._pair("joules")
+        return energy.spent(before, after, self.interval_s())
 
     def interval_s(self) -> float:
         elapsed = self._growth("uptime_s")
@@ -379,6 +387,10 @@ def _nic(tree: Tree) -> dict[str, int]:
     return result
 
 
+def _joules(tree: Tree) -> energy.Joules:
+    return energy.joules(tree.lines("energy"))
+
+
 _READERS: dict[str, Callable[[Tree], object]] = {
     "uptime_s": _uptime,
     "ticks": _ticks,
@@ -388,4 +400,5 @@ _READERS: dict[str, Callable[[Tree], object]] = {
     "cpus": _cpus,
     "cpu_frequency_hz": _frequency,
     "nic_errors": _nic,
+    "joules": _joules,
 }

@@ -7,22 +7,26 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from wulf.base.records import Estimate, LaunchResult, Place, Resources, Usage
+from wulf.base.records import Estimate, Launch, LaunchResult, Place, Resources, Usage
 from wulf.stats.core import intervals
 from wulf.stats.estimate.cells import as_estimate
 
 #: A kernel counts the time of processes in steps of this at the coarsest [s].
 STEP_S = 0.01
+#: A run is so much of the time in which its energy was counted, at least.
+_RUNNING = 0.8
 
 
 def resources(results: Sequence[LaunchResult], confidence: float) -> Iterator[Resources]:
     """Yield the medians over the good launches of each command at a place."""
     found: dict[tuple[str, Place], list[tuple[Usage, float]]] = defaultdict(list)
+    energies: dict[tuple[str, Place], list[float | None]] = defaultdict(list)
     for result in results:
         launch = result.launch
         if launch.status == "ok" and launch.usage is not None:
             run_s = result.samples[0].batch_medians_ns[0] * 1e-9
             found[launch.op, launch.place].append((launch.usage, run_s))
+            energies[launch.op, launch.place].append(cpu_energy(launch, run_s))
     for (op, place), used in found.items():
         cpu = [_sum(usage) for usage, _ in used]
         busy = [
@@ -35,7 +39,22 @@ def resources(results: Sequence[LaunchResult], confidence: float) -> Iterator[Re
             kernel=_median([usage.system_s for usage, _ in used], "s", confidence, STEP_S),
             busy=_median(busy, "ratio", confidence, STEP_S / statistics.median(run_s for _, run_s in used)),
             peak=_median([usage.peak_bytes for usage, _ in used], "B", confidence),
+            cpu_energy=_median(energies[op, place], "J", confidence),
         )
+
+
+def cpu_energy(launch: Launch, run_s: float) -> float | None:
+    """Return what the CPUs of all nodes of a launch took [J]; None where a node does not say, or waited meanwhile."""
+    nodes = {node.node: node for node in launch.context}
+    total = 0.0
+    for name in set(launch.place):
+        node = nodes.get(name)
+        if node is None or node.cpu_joules is None or node.interval_s is None:
+            return None
+        if run_s < _RUNNING * node.interval_s:
+            return None
+        total += node.cpu_joules
+    return total
 
 
 def _sum(usage: Usage) -> float | None:

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 from wulf.base.contracts import Transport
 from wulf.base.errors import WulfError
+from wulf.base.output_values import Unknown
+from wulf.node.facts import energy
 from wulf.tools.hpl.record import HplPower
 
 #: From one look to the next [s]: a counter of energy comes round after minutes.
@@ -32,12 +34,9 @@ if command -v ipmitool >/dev/null 2>&1; then
 fi
 date +'time %s%N'
 """
-_RAPL = re.compile(r"rapl intel-rapl:([0-9:]+) (\S+) (\d{1,20}|unreadable) (\d{1,20})")
+_RAPL = re.compile(r"rapl (.*)")
 _IPMI = re.compile(r"ipmi (\d{1,6})")
 _TIME = re.compile(r"time (\d{19})")
-#: Domains that add up: a package has its cores and graphics within it, not its memory.
-_COUNTED = re.compile(r"package-\d+|dram")
-_UNREADABLE = "unreadable"
 
 
 class Reading(NamedTuple):
@@ -45,7 +44,7 @@ class Reading(NamedTuple):
 
     at_s: float
     #: Domain → energy since some time, and where it comes round [J].
-    joules: dict[str, tuple[float, float]]
+    joules: energy.Joules
     #: Of the whole node [W]; None where it does not say.
     node_w: float | None
     #: Why the counters say nothing; empty where they do.
@@ -57,19 +56,17 @@ def parse(text: str) -> Reading | None:
     time = _TIME.search(text)
     if time is None:
         return None
-    joules = {}
-    lack = "no energy counters (RAPL)"
-    for domain, name, energy, span in _RAPL.findall(text):
-        if energy == _UNREADABLE:
-            lack = "energy counters that only root may read (/sys/class/powercap)"
-        elif _COUNTED.fullmatch(name):
-            joules[domain] = (int(energy) * 1e-6, int(span) * 1e-6)
+    joules, lack = energy.Joules(), ""
+    try:
+        joules = energy.joules(_RAPL.findall(text))
+    except Unknown as reason:
+        lack = str(reason)
     ipmi = _IPMI.search(text)
     return Reading(
         at_s=int(time[1]) * 1e-9,
         joules=joules,
         node_w=float(ipmi[1]) if ipmi else None,
-        lack="" if joules else lack,
+        lack=lack,
     )
 
 
@@ -78,18 +75,14 @@ def cpu_watts(readings: Sequence[Reading]) -> float | None:
     if len(readings) < 2 or any(not one.joules for one in readings):
         return None
     lasted_s = readings[-1].at_s - readings[0].at_s
-    spent = sum(
-        _between(before.joules[domain], after.joules[domain])
-        for before, after in pairwise(readings)
-        for domain in before.joules.keys() & after.joules.keys()
-    )
+    try:
+        spent = sum(
+            energy.spent(before.joules, after.joules, after.at_s - before.at_s)
+            for before, after in pairwise(readings)
+        )
+    except Unknown:
+        return None
     return spent / lasted_s if lasted_s > 0 else None
-
-
-def _between(before: tuple[float, float], after: tuple[float, float]) -> float:
-    """Return the energy from one reading to the next, of a counter that has come round once at most [J]."""
-    spent = after[0] - before[0]
-    return spent if spent >= 0 else spent + before[1]
 
 
 def of_nodes(readings: Mapping[str, Sequence[Reading]]) -> HplPower:

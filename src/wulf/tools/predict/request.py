@@ -101,6 +101,14 @@ class PredictRequest:
             metavar="FILE",
         ),
     ] = None
+    node_watts: Annotated[
+        float | None,
+        Option(
+            "Power of a node while the program runs [W], for the energy of a run on each network: measured, as by "
+            "'wulf program run' or 'wulf bench hpl', or from a data sheet.",
+            least=0,
+        ),
+    ] = None
     samples: SamplesField = SAMPLES
     seed: SeedField = 1
     slurm: SlurmField = None

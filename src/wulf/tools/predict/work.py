@@ -10,6 +10,7 @@ from wulf.base.records import Prediction
 from wulf.base.store import opened
 from wulf.base.tool import Progress
 from wulf.node.replay import job_array, predicting
+from wulf.tools.predict import energy
 from wulf.tools.predict.request import PredictRequest
 
 
@@ -23,7 +24,10 @@ def replayed(
 ) -> list[Prediction]:
     """Return what comes of questions, replayed where the request says."""
     replays = job_array.replayer(request.slurm, request.runs, progress.note)
-    return predicting.predict_all(asked, progress, replays)
+    found = predicting.predict_all(asked, progress, replays)
+    if request.node_watts is None:
+        return found
+    return [energy.with_energy(one, request.node_watts) for one in found]
 
 
 def questions(

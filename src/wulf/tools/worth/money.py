@@ -64,6 +64,8 @@ class Prices(Data, frozen=True, kw_only=True):
     #: One more node with its port; left out, nodes are not compared with.
     node: Bounds | None = None
     node_power_w: Bounds | None = None
+    #: Of a node without work; left out, one that is not needed is taken to be off.
+    node_idle_w: Bounds | None = None
     #: Units of this currency for one of another: of prices of the catalogue.
     rates: dict[str, _Positive] = msgspec.field(default_factory=dict)
     #: By the network's name.
@@ -104,6 +106,9 @@ def read_prices(text: bytes, origin: str) -> toml.Document[Prices]:
     found = document.value
     if (found.node is None) != (found.node_power_w is None):
         document.fail("node" if found.node else "node_power_w", "give 'node' and 'node_power_w', or neither")
+    idle, busy = found.node_idle_w, found.node_power_w
+    if idle is not None and (busy is None or idle.high > busy.low):
+        document.fail("node_idle_w", "a node without work takes no more than 'node_power_w': give both")
     return document
 
 
@@ -168,6 +173,8 @@ power_per_kwh = { value = 0.25, low = 0.18, high = 0.35 }
 # One more node with its port; leave both out, and nodes are not compared with.
 node = { value = 4500, low = 3500, high = 6000 }
 node_power_w = { value = 350, low = 250, high = 450 }
+# Of a node without work; leave it out where nodes are switched off: for the energy that is saved.
+node_idle_w = { value = 120, low = 90, high = 160 }
 # Prices of the catalogue are in USD, and estimates: EUR for one USD.
 rates = { USD = 0.92 }
 

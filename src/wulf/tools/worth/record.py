@@ -52,6 +52,9 @@ class NetworkWorth(Record, frozen=True, kw_only=True):
     worth_nodes: Estimate
     #: Nodes that the same money buys and runs for the same life; null without a price of nodes.
     nodes_for_it: Estimate | None
+    #: Energy that the same jobs take less, less what NICs and switches take more, with the watts of the file of prices
+    #: [kWh/year]; null without the power of a node.
+    energy: Estimate | None = None
     #: Run time of the mix ÷ that on the tuned network; null where none was asked about.
     beyond_tuned: Estimate | None
     #: Net value of what it brings beyond the tuned network [currency], and the part of the samples in which that has

@@ -66,6 +66,7 @@ class Inputs:
     kwh: Numbers
     node: Numbers | None
     node_power_w: Numbers | None
+    node_idle_w: Numbers | None
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,7 @@ class Money:
     break_even: Numbers
     worth_nodes: Numbers
     nodes_for_it: Numbers | None
+    energy: Numbers | None
     years: float
 
     def after(self, tuned_saves: Numbers, of: Inputs) -> Numbers:
@@ -104,6 +106,7 @@ def inputs(offer: Offer, prices: Prices, draws: Sequence[Sample]) -> Inputs:
         kwh=drawn("kwh", prices.power_per_kwh),
         node=drawn("node", prices.node) if prices.node else None,
         node_power_w=drawn("node power", prices.node_power_w) if prices.node_power_w else None,
+        node_idle_w=drawn("idle node power", prices.node_idle_w) if prices.node_idle_w else None,
     )
 
 
@@ -128,8 +131,17 @@ def money(of: Inputs, mix: JobMix, years: float) -> Money:
         break_even=running / mix.nodes,
         worth_nodes=saved / mix.hours_a_year,
         nodes_for_it=nodes_for_it,
+        energy=_energy(of, mix, saved),
         years=years,
     )
+
+
+def _energy(of: Inputs, mix: JobMix, saved: Numbers) -> Numbers | None:
+    """Return what the same jobs take less, less what NICs and switches take more [kWh/year]; None without watts."""
+    if of.node_power_w is None:
+        return None
+    spared = of.node_power_w if of.node_idle_w is None else of.node_power_w - of.node_idle_w
+    return (saved * spared - mix.nodes * of.power_w * YEAR_H) / 1e3
 
 
 def valued(
@@ -190,6 +202,7 @@ def worth(
         pays=pays,
         worth_nodes=figure(found.worth_nodes, "nodes"),
         nodes_for_it=None if found.nodes_for_it is None else figure(found.nodes_for_it, "nodes"),
+        energy=None if found.energy is None else figure(found.energy, "kWh/year"),
         beyond_tuned=None if tuned is None else figure(mixed(offer, mix) / tuned, "ratio"),
         net_after_tuning=None if after is None else figure(after, prices.currency),
         pays_after_tuning=None if after is None else float(np.mean(after[1:] > 0)),
@@ -280,7 +293,19 @@ def _only_likely(of: Inputs) -> Inputs:
 
     plain = {
         name: first(getattr(of, name))
-        for name in ("nic", "switch_port", "cable", "power_w", "node_hour", "kwh", "node", "node_power_w")
+        for name in (
+            *(
+                "nic",
+                "switch_port",
+                "cable",
+                "power_w",
+                "node_hour",
+                "kwh",
+                "node",
+                "node_power_w",
+                "node_idle_w",
+            ),
+        )
     }
     return Inputs(changes={trace: one[:1] for trace, one in of.changes.items()}, **plain)  # type: ignore[arg-type]
 

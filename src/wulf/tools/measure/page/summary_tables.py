@@ -190,7 +190,8 @@ def overlaps_table(overlaps: Sequence[Overlap], operations: Mapping[str, Operati
 
 
 def resources_table(resources: Sequence[Resources]) -> Table:
-    """Return what commands took of the node that they were started on."""
+    """Return what commands took of the node that they were started on, and what energy of all their nodes."""
+    has_energy = any(one.cpu_energy is not None for one in resources)
     return Table(
         title="What a launch takes of the node that it is started on",
         columns=(
@@ -199,6 +200,7 @@ def resources_table(resources: Sequence[Resources]) -> Table:
             Column("of it in the kernel", numeric=True),
             Column("CPUs kept busy", numeric=True),
             Column("memory of the largest process", numeric=True),
+            *([Column("energy of CPUs and memory, all nodes", numeric=True)] if has_energy else []),
         ),
         rows=tuple(
             (
@@ -207,8 +209,15 @@ def resources_table(resources: Sequence[Resources]) -> Table:
                 estimate_item(one.kernel, "the node's shell does not say"),
                 estimate_item(one.busy, "the node's shell does not say"),
                 estimate_item(one.peak, "GNU time is not installed there"),
+                *([estimate_item(one.cpu_energy, "not all nodes say it")] if has_energy else []),
             )
             for one in resources
         ),
-        note="Ranks on other nodes are not in it.",
+        note="Ranks on other nodes are not in it."
+        + (
+            " Energy: by the counters of the CPUs (RAPL) of all nodes, from just before to just after a launch, "
+            "whoever used them; what else is in a node takes energy, too."
+            if has_energy
+            else ""
+        ),
     )

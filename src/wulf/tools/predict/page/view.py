@@ -136,6 +136,7 @@ def _networks(found: Prediction) -> Table:
         Column("change", numeric=True),
         Column("verdict"),
         Column("not below", numeric=True),
+        *([Column("energy", numeric=True)] if found.base.energy is not None else []),
     ]
     return Table(
         title="Run time by network",
@@ -161,10 +162,9 @@ def _launch(one: Estimate | None) -> Item:
 
 def _rows(found: Prediction) -> Iterator[tuple[Item, ...]]:
     launches = _tells_launches(found)
+    unknown = [Item("–")] * (3 + launches + (found.base.energy is not None))
     if found.own_s:
-        unknown = Item("–")
-        own = Item(format_time(found.own_s), found.own_s)
-        yield (Item("as it was traced"), own, *([unknown] * (4 if launches else 3)))
+        yield (Item("as it was traced"), Item(format_time(found.own_s), found.own_s), *unknown)
     least = {one.network: max(one.bandwidth_s, one.computing_s) for one in found.floors}
     base = f"{found.base.name}, by the model" if found.own_s else found.base.name
     yield _row(found.base, base, least, tells_launches=launches)
@@ -172,7 +172,7 @@ def _rows(found: Prediction) -> Iterator[tuple[Item, ...]]:
         yield _row(one, one.name, least, tells_launches=launches)
     for here in found.floors[:1]:
         for named, seconds in (("bandwidth alone", here.bandwidth_s), ("computing alone", here.computing_s)):
-            yield (Item(named), Item(format_time(seconds), seconds), *([Item("–")] * (4 if launches else 3)))
+            yield (Item(named), Item(format_time(seconds), seconds), *unknown)
 
 
 def _row(one: Predicted, named: str, least: Mapping[str, float], *, tells_launches: bool) -> tuple[Item, ...]:
@@ -184,6 +184,7 @@ def _row(one: Predicted, named: str, least: Mapping[str, float], *, tells_launch
         change_item(one.change, flag),
         Item(one.verdict if one.verdict in FLAGS else "–", None, flag),
         _least(least.get(one.name)),
+        *([Item(format_spread(one.energy), one.energy.value)] if one.energy is not None else []),
     )
 
 

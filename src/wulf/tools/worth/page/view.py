@@ -97,6 +97,7 @@ def _parts(found: Worth) -> Table:
             Column("their value a year", numeric=True),
             Column("power a year", numeric=True),
             Column("price of all ports", numeric=True),
+            Column("energy saved a year", numeric=True),
         ),
         rows=tuple(
             (
@@ -105,9 +106,13 @@ def _parts(found: Worth) -> Table:
                 _spread(one.value),
                 _spread(one.power),
                 _spread(one.price),
+                Item("no watts given", None, "unknown") if one.energy is None else _spread(one.energy),
             )
             for one in found.networks
         ),
+        note="Energy: that of the saved node-hours by the watts in the file of prices (of a node at work, less that of "
+        "one without work where they are given), less what NICs and switches take more. The value of node-hours has it "
+        "already.",
     )
 
 
