@@ -10,7 +10,7 @@ import msgspec
 
 from wulf.base.contracts import Transport
 from wulf.base.errors import ProbeError
-from wulf.base.nodeset import fold
+from wulf.base.nodeset import fold, reasons_text
 from wulf.base.records import LaunchResult, NodeRecord, Operation, Pair, Part, Place, ProbeFigure, Workload
 from wulf.base.text import printable
 from wulf.base.tool import Progress
@@ -23,6 +23,7 @@ from wulf.node.trials.bench import TrialError, TrialRunner, figure_of, open_runn
 from wulf.node.trials.experiment.objective import SWEEPS, USUAL, VISIT_US
 from wulf.node.trials.loop import WARM_UP
 from wulf.node.trials.open_bench import runner_for
+from wulf.page.words import count
 from wulf.tools.rollout.evidence import STATES, Loss, Match, Reading, Round, State
 from wulf.tools.rollout.schedule import HaltError
 
@@ -54,7 +55,22 @@ class Where(msgspec.Struct, frozen=True, kw_only=True):
     def silent(self, nodes: Sequence[str]) -> dict[str, str]:
         """Return nodes that do not answer over a new connection, and why."""
         answers = self.transport.run(["true"], nodes, timeout_s=_ASK_S, fresh=True)
-        return {node: printable(answers[node].reason, 300) for node in nodes if answers[node].status != "ok"}
+        return {
+            node: without_name(node, answers[node].reason) for node in nodes if answers[node].status != "ok"
+        }
+
+    def require_answers(self, nodes: Sequence[str]) -> None:
+        """Halt where a node of a step does not answer: that it is silent says nothing good of the change."""
+        if silent := self.silent(nodes):
+            raise SilentError(
+                f"{fold(silent)} did not answer while the change was tried there: {reasons_text(silent)}",
+                silent,
+            )
+
+
+def without_name(node: str, reason: str) -> str:
+    """Return why a node does not answer, without its own name before it: nodes of one reason stand together."""
+    return printable(reason, 300).removeprefix(f"{node}: ") or "it does not answer"
 
 
 @contextmanager
@@ -77,6 +93,7 @@ def opened(where: Where, matches: Sequence[Match], seed: int, say: Progress) -> 
             bench.warm_up(matches)
             yield bench
     except (ProbeError, StepError, NotRestoredError) as error:
+        where.require_answers(members)
         raise HaltError(str(error)) from error
 
 
@@ -138,7 +155,7 @@ class NodeBench:
         except NotRestoredError:
             raise
         except StepError as error:
-            self._require_answers()
+            self._where.require_answers(self._members)
             self._say.note(f"not all take it: {printable(str(error), 300)}")
             return {node: why for node in nodes if (why := self._refusal(node))}
         return {}
@@ -150,13 +167,13 @@ class NodeBench:
         except NotRestoredError:
             raise
         except StepError as error:
-            self._require_answers()
+            self._where.require_answers(self._members)
             return printable(str(error), 300)
         return ""
 
     def round(self, matches: Sequence[Match], number: int) -> Round:
         """Measure every pair under each of the four states, in random order."""
-        self._say(f"round {number + 1}: {len(_changing(matches))} nodes with the change and without it")
+        self._say(f"round {number + 1}: {count(len(_changing(matches)), 'node')} with the change and without it")
         found: dict[State, dict[Pair, Reading]] = {}
         try:
             for state in self._order.sample(STATES, len(STATES)):
@@ -166,7 +183,7 @@ class NodeBench:
         except NotRestoredError:
             raise
         except StepError as error:
-            self._require_answers()
+            self._where.require_answers(self._members)
             self._failed += 1
             if self._failed >= MOST_FAILED:
                 raise HaltError(str(error)) from error
@@ -174,7 +191,7 @@ class NodeBench:
 
     def losses(self, matches: Sequence[Match]) -> dict[Pair, Loss | str]:
         """Count datagrams lost with the change and without it, one pair after the other."""
-        self._say(f"counting lost datagrams between {len(matches)} pairs")
+        self._say(f"counting lost datagrams between {count(len(matches), 'pair')}")
         seen: dict[bool, dict[Pair, tuple[int, int] | str]] = {}
         for changed in self._order.sample((False, True), 2):
             self.have(_changing(matches) if changed else [])
@@ -189,7 +206,7 @@ class NodeBench:
                 Workload(parts=[part], sweeps=SWEEPS, visit_us=LOSSY_VISIT_US), self._next_seed()
             )
         except TrialError as error:
-            self._require_answers()
+            self._where.require_answers(self._members)
             return str(error)
         lost = sum(sample.lost for sample in result.samples)
         return lost, lost + sum(sample.iterations for sample in result.samples)
@@ -201,14 +218,14 @@ class NodeBench:
             try:
                 return _by_pair(self._runner.launches(workload, self._next_seed()), self._figures)
             except TrialError:
-                self._require_answers()
+                self._where.require_answers(self._members)
         return {pair: self._reading(pair) for pair in pairs}
 
     def _reading(self, pair: Pair) -> Reading:
         try:
             results = self._runner.launches(self._workload([pair], at_once=False), self._next_seed())
         except TrialError as error:
-            self._require_answers()
+            self._where.require_answers(self._members)
             return str(error)
         return _by_pair(results, self._figures).get(pair, "it gave no figures")
 
@@ -224,15 +241,6 @@ class NodeBench:
     def _next_seed(self) -> int:
         self._seed += 1
         return self._seed
-
-    def _require_answers(self) -> None:
-        """Halt where a node of the step does not answer: that it is silent says nothing good of the change."""
-        silent = self._where.silent(self._members)
-        if silent:
-            why = "; ".join(f"{node}: {reason}" for node, reason in silent.items())
-            raise SilentError(
-                f"{fold(silent)} did not answer while the change was tried there: {why}", silent
-            )
 
 
 class SilentError(HaltError):

@@ -241,12 +241,12 @@ class Course:
         reason = halted or "there is no node to measure with"
         return RolledNode(node=node, state="not reached", reason=reason, hardware=name)
 
-    def hardware(self, halted: str = "") -> list[Hardware]:
+    def hardware(self) -> list[Hardware]:
         """Return the kinds, with what the change brought on each and why nothing more is set there."""
         found = []
         for name, kind in self._hardware.items():
             nodes = [one for node in kind.nodes if (one := self._outcomes.get(node) or self._open.get(node))]
-            ended = self._ended.get(name, halted if kind.tried else "")
+            ended = self._ended.get(name, "")
             found.append(msgspec.structs.replace(kind, ended=ended, figures=together(nodes)))
         return found
 

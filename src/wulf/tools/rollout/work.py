@@ -34,10 +34,11 @@ from wulf.node.fleet.new_run import head, new_seed, place_of
 from wulf.node.trials.bench import job_line, on_nodes
 from wulf.node.trials.open_bench import CONFIRM_WITHIN_S
 from wulf.page.page import html
+from wulf.page.words import count
 from wulf.tools.rollout import page
 from wulf.tools.rollout.evidence import Match
 from wulf.tools.rollout.hardware_kinds import hardware, in_common, made_of
-from wulf.tools.rollout.measuring import LOSSY, Where
+from wulf.tools.rollout.measuring import LOSSY, Where, without_name
 from wulf.tools.rollout.record import (
     Hardware,
     RolledNode,
@@ -158,7 +159,7 @@ def _go_on(name: str, request: RolloutRequest, say: Progress) -> Rollout:
             for outcomes in done:
                 course.take([_now(one, course) for one in outcomes if one.node in course.kind_of])
             writer.update(status="running", hardware=kinds, settled=settled, message=None)
-            say.note(f"run: {path}, going on after {len(done)} steps")
+            say.note(f"run: {path}, going on after {count(len(done), 'step')}")
             return _Rolling(where, writer, course, run.steps, say).run()
 
 
@@ -214,9 +215,7 @@ def _where(
 
 def _silent(records: Sequence[NodeRecord]) -> list[RolledNode]:
     return [
-        RolledNode(
-            node=record.node, state="silent", reason=printable(record.error or "it does not answer", 300)
-        )
+        RolledNode(node=record.node, state="silent", reason=without_name(record.node, record.error or ""))
         for record in records
         if not record.reachable
     ]
@@ -394,7 +393,7 @@ class _Rolling:
             status=status,
             reason=halted,
             plan=self._writer.manifest.plan,
-            hardware=self._course.hardware(halted),
+            hardware=self._course.hardware(),
             nodes=nodes,
             steps=known,
             in_common=in_common(self._where.records, named["harmed"], named["kept"]),
