@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.test_hpl_result import manifest
 from wulf.base.contracts import NodeResult
-from wulf.base.errors import TransportError
+from wulf.base.errors import TransportError, UsageError
 from wulf.base.native.build import MpiLibrary
 from wulf.node.cluster import inventory
 from wulf.node.cluster.transport import open_transport
@@ -99,9 +99,8 @@ def test_a_path_that_begins_where_it_is_asked_for_is_made_a_whole_one(here, tmp_
         ("openmpi", None, None, None, "/opt/openmpi/bin/mpirun"),
         # A script, or a static program: what is asked for.
         ("", "mpich", None, None, "/usr/bin/mpirun.mpich"),
-        ("openmpi", "mpich", None, None, "/usr/bin/mpirun.mpich"),
-        ("openmpi", "mpich", None, "/opt/openmpi/bin/mpicc", "/usr/bin/mpirun.mpich"),
-        ("openmpi", None, None, "/usr/bin/mpicc.mpich", "/usr/bin/mpirun.mpich"),
+        ("mpich", "mpich", None, "/opt/openmpi/bin/mpicc", "/usr/bin/mpirun.mpich"),
+        ("mpich", None, None, "/usr/bin/mpicc.mpich", "/usr/bin/mpirun.mpich"),
         ("openmpi", None, "mpich", None, "/usr/bin/mpirun.mpich"),
     ],
 )
@@ -111,6 +110,12 @@ def test_the_library_that_is_asked_for_starts_the_job_or_else_that_of_the_progra
     words = argv(site(Nodes(linked), config(launcher, compiler), mpi))
     assert words[0] == command
     assert ("-disable-auto-cleanup" in words) == ("mpich" in command)
+
+
+@pytest.mark.parametrize(("mpi", "compiler"), [("mpich", None), (None, "/usr/bin/mpicc.mpich")])
+def test_a_program_of_another_library_than_the_one_that_is_asked_for_is_refused(libraries, mpi, compiler):
+    with pytest.raises(UsageError, match=r"is built with openmpi: mpich cannot start its ranks; .*--program"):
+        site(Nodes("openmpi"), config(None, compiler), mpi)
 
 
 def test_a_library_without_its_compiler_starts_jobs_all_the_same(libraries):

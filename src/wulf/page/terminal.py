@@ -223,7 +223,11 @@ class Printer:
 
     def _left_out(self, table: Table, grid: Grid) -> str:
         """Name the columns that are not printed; empty where that was said before."""
-        names = ", ".join(column.name for column in table.columns if column not in grid.columns)
+        names = ", ".join(
+            column.name
+            for index, column in enumerate(table.columns)
+            if column not in grid.columns and any(row[index].text for row in table.rows)
+        )
         if not names or names in self._said:
             return ""
         self._said.add(names)

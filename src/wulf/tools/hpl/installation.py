@@ -94,7 +94,8 @@ def site(
     Raises
     ------
     UsageError
-        The first node has no home directory, or srun is to start the jobs and this is no allocation.
+        The first node has no home directory, srun is to start the jobs and this is no allocation, or the program is
+        built with another MPI library than the one that was asked for.
     BuildError
         There is no MPI library that was asked for.
     """
@@ -126,16 +127,24 @@ def _launcher(config: ClusterConfig, transport: Transport, plan: HplPlan, say: S
 
 def _library(config: ClusterConfig, transport: Transport, plan: HplPlan) -> build.MpiLibrary:
     asked = plan.mpi or config.mpi.compiler
+    linked = _family(transport, plan)
     if asked:
-        return build.find_mpi(asked)[0]
+        library = build.find_mpi(asked)[0]
+        if linked and linked != library.family:
+            raise UsageError(
+                f"{plan.program} is built with {linked}: {library.family} cannot start its ranks; "
+                f"name one that is built with {library.family} with --program"
+            )
+        return library
     launcher = config.mpi.launcher
-    family = families(launcher)[0] if launcher and launcher != Srun.name else _family(transport, plan)
+    family = families(launcher)[0] if launcher and launcher != Srun.name else linked or "openmpi"
     # A library without its compiler can start jobs all the same.
     alone = build.MpiLibrary(compiler="mpicc", family=family, version=family)
     return next((library for library in build.find_mpi() if library.family == family), alone)
 
 
-def _family(transport: Transport, plan: HplPlan) -> str:
+def _family(transport: Transport, plan: HplPlan) -> str | None:
+    """Return which family the program is linked with; None where the linker does not say."""
     first = plan.nodes[0]
     answer = transport.run(["ldd", plan.program], [first], timeout_s=ASK_S)[first]
-    return build.family_of(answer.stdout.decode(errors="replace")) or "openmpi"
+    return build.family_of(answer.stdout.decode(errors="replace"))

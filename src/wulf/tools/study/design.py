@@ -12,6 +12,8 @@ from wulf.tools.study.record import DesignKind, StudyFactor
 
 #: Combinations beyond which a design is a mistake.
 MOST_CELLS = 4096
+#: Pairs of runs without which no test of signed ranks is below 1 %: 2 ÷ 2^n.
+FEWEST = 8
 #: Choices of generators that are looked at before the best so far is taken.
 _MOST_TRIED = 20_000
 

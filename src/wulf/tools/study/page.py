@@ -11,6 +11,7 @@ from wulf.base.units import format_bandwidth, format_bytes, format_time
 from wulf.page.blocks import Block, Notes, Page, Section, Verdict, known
 from wulf.page.parts import Column, Flag, Item, Table
 from wulf.page.words import FLAGS, change_item, count, duration, estimate_item, listed, name, percent
+from wulf.tools.study.design import FEWEST
 from wulf.tools.study.record import (
     Study,
     StudyCell,
@@ -243,6 +244,8 @@ def _cells(plan: StudyPlan, result: StudyResult) -> list[Table]:
         for figure in cell.figures
     ]
     note = f"Medians of runs; 95 % intervals. Changes within ±{percent(plan.margin)} do not matter."
+    if compared and plan.replications < FEWEST:
+        note += f" {count(plan.replications, 'pair')} of runs prove no change of a combination: {FEWEST} may."
     return [Table("All combinations", tuple(columns), tuple(rows), note=note, tall=len(rows) > 40)]
 
 
@@ -280,9 +283,7 @@ def _effects(plan: StudyPlan, result: StudyResult) -> tuple[Block, ...]:
         _effect_table(
             f"Effects, each level against {_level_words(plan.levels_of(0))}",
             single,
-            "Averaged over the levels of the other factors."
-            if double
-            else "The other factors add nothing and take nothing away, as far as this design tells.",
+            "Averaged over the levels of the other factors." if double else "",
         )
     ]
     if double:

@@ -180,6 +180,7 @@ def _carry_out(
         status = _turns(writer, trials, performer, rounds, progress)
     except KeyboardInterrupt:
         status = "interrupted"
+        progress.note(f"interrupted; the runs so far are kept: wulf study --resume {writer.path}")
         raise
     except Exception as error:
         message = str(error)
