@@ -74,9 +74,12 @@ static void make_part(const char *tx, const struct plan *plan, const char *steps
             take_back(tx, order[i]);
     for (size_t i = 0; i < plan->count; i++) {
         const struct step *step = &plan->steps[i];
-        if (has(steps, step->number) && !(made && has(made, step->number)) && put_step(tx, step) != DONE)
+        if (!has(steps, step->number) || (made && has(made, step->number)))
+            continue;
+        if (put_step(tx, step) != DONE)
             fail(EXIT_FAILED, "%s=%s: %s", step->knob, one_line(step->value, 60),
                  one_line(complaint("it was refused"), SHOWN));
+        save_after(tx, step); /* a file is another one now, and a rule has another handle */
     }
 }
 

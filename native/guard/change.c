@@ -280,10 +280,12 @@ static void settle_units(const struct plan *plan) {
     }
 }
 
-/* Without it all that was saved is put back. */
-static void save_after(const char *tx, const struct step *step) {
-    struct state state;
-    if (save_step(step, &state) != DONE || write_state(tx, "after", step->number, &state, false) != DONE)
+void save_after(const char *tx, const struct step *step) {
+    struct state state, known = {0};
+    const bool is_read = save_step(step, &state) == DONE;
+    if (is_read && read_after(tx, step->number, &known) && state_identical(&state, &known))
+        return;
+    if (!is_read || write_state(tx, "after", step->number, &state, false) != DONE)
         remove_own(state_place(), in_tx(tx, print("after.%zu", step->number)));
     forgive();
 }

@@ -124,7 +124,7 @@ def test_a_launcher_that_is_killed_leaves_what_its_ranks_did(tmp_path, family):
     heat = wulf(tmp_path, "program", "shipped", "heat", "--cluster", "local", "--mpi", family).stdout.strip()
     # When the files of both ranks have more than their first 256 KiB, which are there at once.
     grown = """until [ "$(find "$WULF_TRACE" -name 'rank.*' -size +300k | wc -l)" = 2 ]; do sleep 0.1; done"""
-    text = f"{launch} {heat} --rows 64 --columns 1 --steps 200000000 & {grown}; kill -9 $!; exit 9"
+    text = f"{launch} {heat} --rows 64 --columns 1 --steps 20000000 & {grown}; kill -9 $!; exit 9"
     done = wulf(tmp_path, "program", "trace", "--mpi", family, "--", text)
     assert done.returncode == 9, done.stderr
     trace = read_verified(tmp_path / "app.wtrace")

@@ -124,6 +124,18 @@ def test_a_part_is_made_from_one_trial_to_the_next(place):
     assert place.guard("part", "A", "1").returncode == 12
 
 
+@pytest.mark.parametrize("trials", [["0", "1"], ["1"], ["1", "0", "1"]])
+def test_what_a_part_has_made_anew_is_known_as_ours(place: Place, trials: list[str]) -> None:
+    script = "/etc/network/if-up.d/wulf-settings"
+    place.enter("sh", "-c", f"mount -t tmpfs none /etc/network && mkdir {Path(script).parent}")
+    place.done("lock", "me", "60")
+    place.done("swap", "-", "A", "me", "30", stdin=f"{script}\tstored\t-\t{script}\tmade:A:-\n")
+    for steps in trials:
+        place.done("part", "A", steps)
+    assert "left" not in place.done("undo", "A")
+    assert place.enter("sh", "-c", f"ls {script} 2>/dev/null || echo none").strip() == "none"
+
+
 def test_after_an_alternation_a_part_is_made_whatever_was_made_before(place):
     where = begin(place)
     place.done("part", "A", "1")
