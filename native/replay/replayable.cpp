@@ -15,6 +15,9 @@ constexpr std::pair<trace_unsound, const char *> REASONS[] = {
     {TRACE_PASSED, "calls that are not recorded"},
 };
 
+constexpr const char *INSTEAD_OF_THREADS =
+    "; trace it with one thread that calls MPI, or predict its pattern (wulf program trace pattern)";
+
 } // namespace
 
 void require_replayable(const Trace &trace, const std::vector<uint32_t> &nodes) {
@@ -31,7 +34,8 @@ void require_replayable(const Trace &trace, const std::vector<uint32_t> &nodes) 
         for (const auto &[which, words] : REASONS)
             if (header.unsound >> which & 1)
                 throw InputError("rank " + std::to_string(rank) + " uses " + words +
-                                 ": what that would take on another network cannot be said from a trace");
+                                 ": what that would take on another network cannot be said from a trace" +
+                                 (which == TRACE_THREADS ? INSTEAD_OF_THREADS : ""));
     }
 }
 

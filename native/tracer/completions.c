@@ -11,6 +11,7 @@
 static _Thread_local struct {
     MPI_Request *handles;
     MPI_Status *statuses;
+    uint32_t *numbers; /* where several threads call: of the handles, as far as they are not complete */
     int room;
 } scratch;
 
@@ -23,7 +24,10 @@ static bool have_scratch(int count) {
     MPI_Status *statuses = realloc(scratch.statuses, (size_t)count * sizeof *statuses);
     if (statuses != NULL)
         scratch.statuses = statuses;
-    if (handles == NULL || statuses == NULL) {
+    uint32_t *numbers = realloc(scratch.numbers, (size_t)count * sizeof *numbers);
+    if (numbers != NULL)
+        scratch.numbers = numbers;
+    if (handles == NULL || statuses == NULL || numbers == NULL) {
         tracer_mark(TRACE_PASSED);
         return false;
     }
@@ -32,9 +36,24 @@ static bool have_scratch(int count) {
 }
 
 static void keep(int count, const MPI_Request *requests) {
-    if (have_scratch(count))
+    if (!have_scratch(count))
+        return;
+    for (int one = 0; one < count; one++)
+        scratch.handles[one] = requests[one];
+    if (UNLIKELY(tracer.is_shared)) {
+        tracer_hold();
         for (int one = 0; one < count; one++)
-            scratch.handles[one] = requests[one];
+            scratch.numbers[one] = request_take(requests[one]);
+        tracer_unlock();
+    }
+}
+
+/* Those that are not complete are free for another call. */
+static void give_back(int count) {
+    if (UNLIKELY(tracer.is_shared))
+        for (int one = 0; one < count && one < scratch.room; one++)
+            if (scratch.numbers[one] != 0)
+                request_get(scratch.numbers[one])->is_taken = false;
 }
 
 /* Where the statuses of a call go: the program's, or ours where it wants none. */
@@ -68,10 +87,15 @@ static void end(struct completions *so_far, uint32_t number, const MPI_Status *s
     so_far->records++;
 }
 
-static void completed(struct completions *so_far, MPI_Request handle, const MPI_Status *status) {
-    if (handle == MPI_REQUEST_NULL)
+static uint32_t number_of(int place) {
+    return UNLIKELY(tracer.is_shared) ? scratch.numbers[place] : request_find(scratch.handles[place]);
+}
+
+/* The request at a place of those that were kept. */
+static void completed(struct completions *so_far, int place, const MPI_Status *status) {
+    if (scratch.handles[place] == MPI_REQUEST_NULL)
         return;
-    const uint32_t number = request_find(handle);
+    const uint32_t number = number_of(place);
     if (number == 0) {
         so_far->is_unknown = true;
         return;
@@ -86,6 +110,7 @@ static void completed(struct completions *so_far, MPI_Request handle, const MPI_
     }
     const uint32_t beside = request->beside;
     request_remove(number);
+    scratch.numbers[place] = 0;
     if (beside != 0) {
         end(so_far, beside, MPI_STATUS_IGNORE);
         request_remove(beside);
@@ -102,18 +127,23 @@ static void finished(const struct completions *all, const char *name) {
         tracer_vain();
 }
 
-static void completed_one(enum trace_kind kind, MPI_Request handle, const MPI_Status *status,
-                          const char *name) {
+static void completed_at(enum trace_kind kind, int place, const MPI_Status *status, const char *name) {
     struct completions all = {.kind = kind};
-    completed(&all, handle, status);
+    completed(&all, place, status);
     finished(&all, name);
+}
+
+static void completed_one(enum trace_kind kind, const MPI_Status *status, const char *name) {
+    if (scratch.room > 0)
+        completed_at(kind, 0, status, name);
+    else
+        tracer_vain();
 }
 
 static void completed_all(enum trace_kind kind, int count, const MPI_Status *statuses, const char *name) {
     struct completions all = {.kind = kind};
     for (int one = 0; one < count && one < scratch.room; one++)
-        completed(&all, scratch.handles[one],
-                  statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[one]);
+        completed(&all, one, statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[one]);
     finished(&all, name);
 }
 
@@ -122,7 +152,7 @@ static void completed_some(enum trace_kind kind, int done, const int *indices, c
     struct completions all = {.kind = kind};
     for (int one = 0; one < done; one++)
         if (indices[one] < scratch.room)
-            completed(&all, scratch.handles[indices[one]],
+            completed(&all, indices[one],
                       statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[one]);
     finished(&all, name);
 }
@@ -131,7 +161,7 @@ static void completed_any(enum trace_kind kind, int index, const MPI_Status *sta
     if (index == MPI_UNDEFINED || index >= scratch.room)
         tracer_vain();
     else
-        completed_one(kind, scratch.handles[index], status, name);
+        completed_at(kind, index, status, name);
 }
 
 /* --- the calls ------------------------------------------------------------------------------------------ */
@@ -141,32 +171,32 @@ static void completed_any(enum trace_kind kind, int index, const MPI_Status *sta
     statuses = statuses_of(count, statuses)
 #define KEEP_ONE                                                                                             \
     OWN_STATUS;                                                                                              \
-    const MPI_Request handle = *request
+    keep(1, request)
 #define KEEP_ANY                                                                                             \
     OWN_STATUS;                                                                                              \
     keep(count, requests)
 
 WRAP_AFTER(Wait, (MPI_Request * request, MPI_Status *status), (request, status), KEEP_ONE,
-           completed_one(TRACE_WAIT, handle, status, "MPI_Wait"))
+           (completed_one(TRACE_WAIT, status, "MPI_Wait"), give_back(1)))
 WRAP_AFTER(Waitall, (int count, MPI_Request *requests, MPI_Status *statuses), (count, requests, statuses),
-           KEEP_ALL, completed_all(TRACE_WAIT, count, statuses, "MPI_Waitall"))
+           KEEP_ALL, (completed_all(TRACE_WAIT, count, statuses, "MPI_Waitall"), give_back(count)))
 WRAP_AFTER(Waitany, (int count, MPI_Request *requests, int *index, MPI_Status *status),
            (count, requests, index, status), KEEP_ANY,
-           completed_any(TRACE_WAIT_SOME, *index, status, "MPI_Waitany"))
+           (completed_any(TRACE_WAIT_SOME, *index, status, "MPI_Waitany"), give_back(count)))
 WRAP_AFTER(Waitsome, (int count, MPI_Request *requests, int *done, int *indices, MPI_Status *statuses),
            (count, requests, done, indices, statuses), KEEP_ALL,
-           completed_some(TRACE_WAIT_SOME, *done, indices, statuses, "MPI_Waitsome"))
+           (completed_some(TRACE_WAIT_SOME, *done, indices, statuses, "MPI_Waitsome"), give_back(count)))
 WRAP_AFTER(Test, (MPI_Request * request, int *flag, MPI_Status *status), (request, flag, status), KEEP_ONE,
-           *flag ? completed_one(TRACE_TEST, handle, status, "") : tracer_vain())
+           (*flag ? completed_one(TRACE_TEST, status, "") : tracer_vain(), give_back(1)))
 WRAP_AFTER(Testall, (int count, MPI_Request *requests, int *flag, MPI_Status *statuses),
            (count, requests, flag, statuses), KEEP_ALL,
-           *flag ? completed_all(TRACE_TEST, count, statuses, "") : tracer_vain())
+           (*flag ? completed_all(TRACE_TEST, count, statuses, "") : tracer_vain(), give_back(count)))
 WRAP_AFTER(Testany, (int count, MPI_Request *requests, int *index, int *flag, MPI_Status *status),
            (count, requests, index, flag, status), KEEP_ANY,
-           *flag ? completed_any(TRACE_TEST, *index, status, "") : tracer_vain())
+           (*flag ? completed_any(TRACE_TEST, *index, status, "") : tracer_vain(), give_back(count)))
 WRAP_AFTER(Testsome, (int count, MPI_Request *requests, int *done, int *indices, MPI_Status *statuses),
            (count, requests, done, indices, statuses), KEEP_ALL,
-           completed_some(TRACE_TEST, *done, indices, statuses, ""))
+           (completed_some(TRACE_TEST, *done, indices, statuses, ""), give_back(count)))
 
 /* These leave the request where it is; for the trace it is complete with the first that sees it. */
 #ifdef WULF_STATUS_OF_CONST_REQUESTS /* CMake has asked mpi.h */
@@ -175,15 +205,16 @@ typedef const MPI_Request seen_request;
 typedef MPI_Request seen_request;
 #endif
 WRAP_AFTER(Request_get_status, (MPI_Request handle, int *flag, MPI_Status *status), (handle, flag, status),
-           OWN_STATUS, *flag ? completed_one(TRACE_TEST, handle, status, "") : tracer_vain())
+           OWN_STATUS;
+           keep(1, &handle), (*flag ? completed_one(TRACE_TEST, status, "") : tracer_vain(), give_back(1)))
 WRAP_AFTER(Request_get_status_all, (int count, seen_request *requests, int *flag, MPI_Status *statuses),
            (count, requests, flag, statuses), KEEP_ALL,
-           *flag ? completed_all(TRACE_TEST, count, statuses, "") : tracer_vain())
+           (*flag ? completed_all(TRACE_TEST, count, statuses, "") : tracer_vain(), give_back(count)))
 WRAP_AFTER(Request_get_status_any,
            (int count, seen_request *requests, int *index, int *flag, MPI_Status *status),
            (count, requests, index, flag, status), KEEP_ANY,
-           *flag ? completed_any(TRACE_TEST, *index, status, "") : tracer_vain())
+           (*flag ? completed_any(TRACE_TEST, *index, status, "") : tracer_vain(), give_back(count)))
 WRAP_AFTER(Request_get_status_some,
            (int count, seen_request *requests, int *done, int *indices, MPI_Status *statuses),
            (count, requests, done, indices, statuses), KEEP_ALL,
-           completed_some(TRACE_TEST, *done, indices, statuses, ""))
+           (completed_some(TRACE_TEST, *done, indices, statuses, ""), give_back(count)))

@@ -110,8 +110,18 @@ static void started(int count, MPI_Request *requests) {
     }
 }
 
-static void freed(MPI_Request handle) {
-    for (uint32_t number = request_find(handle), beside = 0; number != 0; number = beside) {
+/* The number of a request that is about to be freed: its handle may be another one's after that. */
+static uint32_t leaving(MPI_Request handle) {
+    if (!tracer.is_shared)
+        return request_find(handle);
+    tracer_hold();
+    const uint32_t number = request_take(handle);
+    tracer_unlock();
+    return number;
+}
+
+static void freed(uint32_t number) {
+    for (uint32_t beside = 0; number != 0; number = beside) {
         const struct request *request = request_get(number);
         beside = request->beside;
         tracer_add((struct trace_record){
@@ -186,8 +196,8 @@ static void begun_matched(MPI_Message handle, uint64_t bytes, MPI_Request reques
 
 WRAP(Start, (MPI_Request * request), (request), started(1, request))
 WRAP(Startall, (int count, MPI_Request *requests), (count, requests), started(count, requests))
-WRAP_AFTER(Request_free, (MPI_Request * request), (request), const MPI_Request handle = *request,
-           freed(handle))
+WRAP_AFTER(Request_free, (MPI_Request * request), (request), const uint32_t number = leaving(*request),
+           freed(number))
 WRAP(Cancel, (MPI_Request * request), (request), cancelled(*request))
 WRAP_AFTER(Probe, (int peer, int tag, MPI_Comm comm, MPI_Status *status), (peer, tag, comm, status),
            OWN_STATUS, probed(peer, tag, comm, status))

@@ -77,6 +77,15 @@ uint32_t request_find(MPI_Request handle) {
     return own.slots == 0 || handle == MPI_REQUEST_NULL ? 0 : *seek(handle);
 }
 
+uint32_t request_take(MPI_Request handle) {
+    uint32_t number = request_find(handle);
+    while (number != 0 && own.all[number].is_taken)
+        number = own.all[number].next;
+    if (number != 0)
+        own.all[number].is_taken = true;
+    return number;
+}
+
 struct request *request_get(uint32_t number) { return &own.all[number]; }
 
 /* Others that were pushed on by what was here move up. */

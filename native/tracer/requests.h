@@ -14,12 +14,16 @@ struct request {
     bool is_receive, is_persistent;
     bool is_idle;  /* persistent, and not started */
     bool is_blind; /* its status says nothing */
+    bool is_taken; /* a thread is in a call that may complete it */
 };
 
 /* Number a request; 0 when there is no memory for it. */
 uint32_t request_add(MPI_Request handle, struct request like);
 /* The number of a request; 0 when it is not known. */
 uint32_t request_find(MPI_Request handle);
+/* Where several threads call: the number of one that no other thread has taken, for the call that begins now.
+ * The library may give the handle to a new request before that call is recorded. 0 when there is none. */
+uint32_t request_take(MPI_Request handle);
 struct request *request_get(uint32_t number);
 /* It is over: the number will be another one's. */
 void request_remove(uint32_t number);

@@ -20,6 +20,8 @@ void tracer_lock(void) {
     pthread_mutex_lock(&lock);
 }
 
+void tracer_hold(void) { pthread_mutex_lock(&lock); }
+
 void tracer_unlock(void) { pthread_mutex_unlock(&lock); }
 
 void tracer_mark(enum trace_unsound what) {

@@ -26,6 +26,8 @@ extern _Thread_local bool tracer_is_inside __attribute__((tls_model("initial-exe
 
 void tracer_enter_shared(void);
 void tracer_lock(void);
+/* What no other thread may change is looked up before the library's own call. */
+void tracer_hold(void);
 void tracer_unlock(void);
 void tracer_add_with(struct trace_record record, const void *payload, uint64_t bytes);
 /* A call of which only the time is known, and its name. */

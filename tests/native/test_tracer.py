@@ -164,6 +164,27 @@ def test_calls_on_files_are_counted_and_replayed_as_they_were(
     assert result["time_ns"] >= 1e9 * min(rank.files_s for rank in found.ranks), result
 
 
+def test_a_request_keeps_its_number_though_another_thread_gets_its_handle(
+    tracer: Tracer, tmp_path: Path
+) -> None:
+    trace, expected = tracer.trace(tmp_path, tracer.compile("threaded.c", "-pthread"), "reused")
+    assert expected == {stream.rank: counted(stream) for stream in trace.streams}
+    for stream in trace.streams:
+        begun: dict[int, Kind] = {}
+        received = 0
+        for one in stream.records():
+            if one.kind in (Kind.ISEND, Kind.IRECV):
+                assert one.request not in begun
+                begun[one.request] = one.kind
+            elif one.kind in (Kind.WAIT, Kind.WAIT_SOME, Kind.TEST, Kind.FREE):
+                is_receive = begun.pop(one.request) is Kind.IRECV
+                # The first that came of MPI_Waitany may be either.
+                assert (one.bytes, one.peer >= 0) == ((4, True) if is_receive else (0, False))
+                assert one.kind is not Kind.FREE or not is_receive
+                received += is_receive
+        assert not begun and received == 4 * 500
+
+
 @pytest.mark.parametrize("way", mostly_thorough(["over", "apart"], "over"))
 def test_threads_are_recorded_and_told_where_their_calls_overlap(
     tracer: Tracer, replay: Path, tmp_path: Path, way: str

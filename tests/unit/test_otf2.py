@@ -22,6 +22,8 @@ from wulf.base.trace.layout import Flag, Kind, Unsound
 from wulf.base.trace.reader import communicator, read
 from wulf.base.trace.summary import summary
 from wulf.base.trace.writer import StreamWriter, write_container
+from wulf.page.terminal import page_text
+from wulf.tools.trace import page as report
 from wulf.tools.trace.importing import import_trace
 
 
@@ -192,6 +194,10 @@ def test_threads_at_the_same_time_are_marked(tmp_path):
         [*pair(), *call(0, "Send", 120, 140, ["mpi_send", 1, 0, 3, 8], thread=1)], tmp_path, threads=2
     )
     assert Unsound.THREADS in trace.streams[0].unsound
+    shown = page_text(report.build(summary(trace)))
+    assert "cannot be replayed: threads call MPI at the same time" in shown
+    # Shares of the run time would add up to more than all of it.
+    assert "calls of all threads of a rank together take" in shown and "; in MPI " not in shown
 
 
 @pytest.mark.parametrize(

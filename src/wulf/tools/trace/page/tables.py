@@ -8,6 +8,8 @@ from pathlib import PurePath
 
 from wulf.base.records.traced import TracedCall, TracedRank, TracedSize, TraceSummary
 from wulf.base.text import printable
+from wulf.base.trace.layout import Unsound
+from wulf.base.trace.summary import UNSOUND
 from wulf.base.units import format_bytes, format_time
 from wulf.page.parts import Column, Item, Table
 from wulf.page.words import count, name, percent
@@ -72,6 +74,12 @@ def times(found: TraceSummary) -> Iterator[str]:
     computing = [rank.compute_s for rank in done]
     longest = max(rank.run_s or 0.0 for rank in done)
     uneven = (max(computing) - statistics.fmean(computing)) / longest
+    if UNSOUND[Unsound.THREADS] in found.unsound:
+        yield (
+            f"run time {format_time(longest)} of one run; calls of all threads of a rank together take "
+            f"{statistics.fmean(waiting):.2g} times as long{_of_files(done)}"
+        )
+        return
     yield (
         f"run time {format_time(longest)} of one run; in MPI {percent(statistics.fmean(waiting))} {of_it}, "
         f"{percent(min(waiting))} to {percent(max(waiting))} by rank; uneven computing makes ranks wait for "
