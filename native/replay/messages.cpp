@@ -93,11 +93,16 @@ void Messages::reduce(uint32_t rank, uint64_t bytes) {
     plan_.computations++;
 }
 
-// Two that send to each other first are connected at once: neither waits for the other's attention.
+// Two that send to each other first are connected at once if they come at the same time: neither waits for
+// the other's attention. Where the first that a program does is to make a communicator with neighbours they
+// do not: each loads that part of its library before, and takes some milliseconds more or less for it.
 void Messages::connect(uint32_t rank, uint32_t peer) {
     auto &own = owns_[rank], &other = owns_[peer];
     own.is_connected = true;
+    const bool comes_late = own.call == TRACE_MAKE_COMMUNICATOR && trace_.begins_with_neighbours(rank);
     if (other.connects_to == rank) {
+        if (comes_late)
+            return;
         plan_.steps[other.connecting] = Step::of_amount(COMPUTE, plan_.steps[other.connecting].call(), 0);
         other.connects_to = NO_RANK;
         return;

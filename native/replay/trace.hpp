@@ -106,6 +106,12 @@ class Trace {
             streams_[rank].fail("a communicator that was never made: number " + std::to_string(number));
         return locals[number];
     }
+    // Whether the first communicator that a rank made says who is beside whom.
+    [[nodiscard]] bool begins_with_neighbours(size_t rank) const {
+        const auto &locals = locals_[rank];
+        const size_t first = TRACE_SELF + 1;
+        return locals.size() > first && !(locals[first].sources.empty() && locals[first].targets.empty());
+    }
     [[nodiscard]] std::string_view note() const { return note_; }
     // All records of all ranks, at most.
     [[nodiscard]] uint64_t slots() const;

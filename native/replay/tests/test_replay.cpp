@@ -234,6 +234,29 @@ void ranks_work_alone_for_communicators() {
     EXPECT_NEAR(time_of(plan, network), messages + 2 * 7000);
 }
 
+// One of two waits for its connection where they make a communicator with neighbours first, whoever is
+// planned first.
+void ranks_that_load_a_part_of_their_library_do_not_meet_at_first() {
+    for (const bool has_neighbours : {true, false})
+        for (const bool are_connected : {true, false}) {
+            MadeTrace made(2);
+            for (const int32_t rank : {0, 1}) {
+                const int32_t other = 1 - rank;
+                if (are_connected)
+                    made.add(static_cast<size_t>(rank), {.kind = TRACE_BARRIER});
+                made.add(static_cast<size_t>(rank), {.kind = TRACE_MAKE_COMMUNICATOR, .bytes = 8});
+                const std::vector<int32_t> beside(has_neighbours ? 1 : 0, other);
+                made.communicator(static_cast<size_t>(rank), 2, {0, 1}, rank, beside, beside);
+            }
+            const Plan plan = planned(made);
+            Network network = simple();
+            const double at_once = time_of(plan, network);
+            network.connecting_ns = 90000;
+            const double waits = time_of(plan, network) - at_once;
+            EXPECT_NEAR(waits, has_neighbours && !are_connected ? 90000 : 0);
+        }
+}
+
 // Who has heard of a rank of another node is connected to it.
 void who_is_sent_to_does_not_wait_for_a_connection_of_its_own() {
     MadeTrace made(2);
@@ -443,6 +466,7 @@ int main() {
     a_collective_of_some();
     ranks_work_alone_for_communicators();
     who_is_sent_to_does_not_wait_for_a_connection_of_its_own();
+    ranks_that_load_a_part_of_their_library_do_not_meet_at_first();
     communicators_of_the_same_members_are_told_apart();
     all_collectives_end();
     collectives_move_what_they_must();
