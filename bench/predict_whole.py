@@ -20,7 +20,7 @@ from bench.traces import Stencil
 from tests.unit.predict_fixture import calibrated_run
 from wulf.base import networks
 from wulf.base.store import Run
-from wulf.node.replay import predicting, replaying
+from wulf.node.replay import asking, predicting, replaying
 
 GOAL_S = 2.0
 ROUNDS, QUICK_ROUNDS = 9, 3
@@ -35,7 +35,7 @@ def processor_s() -> float:
 
 def once(trace: Path, run: Run) -> tuple[float, float, int]:
     """Predict once; return seconds of the clock and of the processor, and how many operations there are."""
-    request = predicting.PredictRequest(
+    request = asking.PredictRequest(
         source=trace, run=run, what_if=",".join(networks.networks()), engine="auto"
     )
     begin, used = time.monotonic(), processor_s()

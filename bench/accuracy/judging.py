@@ -15,7 +15,7 @@ from bench.accuracy.networks import BASE, DELAYED, SAID
 from bench.common import Figure
 from wulf.base import store
 from wulf.base.records import Estimate, Predicted, Prediction
-from wulf.node.replay import predicting
+from wulf.node.replay import asking, predicting
 from wulf.stats.core import intervals
 
 INSIDE, ERROR = 0.9, 0.05
@@ -127,7 +127,7 @@ def load(directory: Path) -> Measured:
 def predict(measured: Measured, program: str, what_if: Sequence[str]) -> Prediction:
     """Predict from all traces of a program on the network as it is."""
     traces = [measured.directory / one.trace for one in measured.of(program, BASE)]
-    request = predicting.PredictRequest(
+    request = asking.PredictRequest(
         source=traces[0],
         again=traces[1:],
         run=measured.runs[BASE],
@@ -151,7 +151,7 @@ def as_it_is(measured: Measured) -> Iterator[tuple[Row, Launch]]:
     """Yield for each trace what the model alone says of that very launch."""
     for program in measured.programs:
         for launch in measured.of(program, BASE):
-            request = predicting.PredictRequest(
+            request = asking.PredictRequest(
                 source=measured.directory / launch.trace, run=measured.runs[BASE], what_if="bandwidth=x1"
             )
             base = predicting.predict(request, lambda _: None).base

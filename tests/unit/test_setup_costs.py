@@ -9,7 +9,7 @@ from tests.unit.make_cells import curve
 from tests.unit.make_records import operation
 from wulf.base.trace.layout import Kind
 from wulf.base.trace.writer import StreamWriter, write_container
-from wulf.node.replay import predicting, replaying
+from wulf.node.replay import asking, predicting, replaying
 from wulf.stats.prediction import calibrate, setup_costs
 from wulf.stats.prediction.draws import Likely, Sample
 from wulf.stats.prediction.network import at
@@ -90,7 +90,7 @@ def made_trace(path, count):
 @pytest.mark.parametrize("engine", ["static", "events"])
 def test_a_program_takes_for_communicators_and_its_connection_what_was_measured(tmp_path, engine):
     run = fixture.calibrated_run(tmp_path / "run", (fixture.BETWEEN,), more=(MADE, FIRST))
-    request = predicting.PredictRequest(
+    request = asking.PredictRequest(
         source=made_trace(tmp_path / "t.wtrace", 10), run=run, what_if=None, engine=engine
     )
     found = predicting.predict(request, lambda _: None)
@@ -108,7 +108,7 @@ def test_what_an_older_calibration_lacks_is_said_where_the_program_needs_it(tmp_
     run = fixture.calibrated_run(tmp_path / "run", (fixture.BETWEEN,))
 
     def notes(trace):
-        request = predicting.PredictRequest(source=trace, run=run, what_if=None)
+        request = asking.PredictRequest(source=trace, run=run, what_if=None)
         return "\n".join(predicting.predict(request, lambda _: None).notes)
 
     assert "making a communicator" in notes(made_trace(tmp_path / "made.wtrace", 10))

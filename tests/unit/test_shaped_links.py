@@ -14,7 +14,7 @@ from wulf.base import store
 from wulf.base.errors import UsageError
 from wulf.base.trace.layout import Kind
 from wulf.base.trace.writer import StreamWriter, write_container
-from wulf.node.replay import predicting
+from wulf.node.replay import asking, predicting
 from wulf.stats.prediction import calibrate, network, scenario
 from wulf.stats.prediction.draws import Sample
 from wulf.stats.prediction.sustained import sustained
@@ -163,10 +163,10 @@ def test_a_latency_that_the_calls_hide_is_no_basis_for_a_multiple_of_it():
     assert sorted({round(one) for one in asked}) == [round(100_000 - link.latency_span_ns), 100_000]
     (added,) = scenario.parse("latency=+100us", lambda name: None, lambda name: None)
     assert added.network(base).between.latency_ns == pytest.approx(link.latency_ns + 100_000)
-    told, refused = predicting.answerable([times, absolute], base)
+    told, refused = asking.answerable([times, absolute], base)
     assert told == [absolute] and list(refused) == ["latency=x4"]
     with pytest.raises(UsageError, match="does not tell the latency"):
-        predicting.answerable([times], base)
+        asking.answerable([times], base)
 
 
 STEPS, BIG, SMALL = 300, 64 << 10, 16 << 10
@@ -208,7 +208,7 @@ def carried_s(rate=1.0):
 def test_a_program_that_fills_the_link_takes_its_bytes_at_the_rate_of_the_long_run(tmp_path):
     """That of which half the time was predicted once, and of slower links half of what they took."""
     trace = exchanges(tmp_path / "e.wtrace", run_ns=round(1.01e9 * carried_s()))
-    request = predicting.PredictRequest(
+    request = asking.PredictRequest(
         source=trace,
         run=shaped_run(tmp_path / "cal"),
         what_if="bandwidth=x0.3,bandwidth=x0.1,latency=x4",
@@ -241,7 +241,7 @@ def test_what_fits_into_the_bucket_is_fast(tmp_path):
             stream.add(kinds[1], peer=1 - rank, bytes=BIG)
         streams.append(stream.finish(0))
     write_container(tmp_path / "p.wtrace", {"command": "./rests"}, streams)
-    request = predicting.PredictRequest(
+    request = asking.PredictRequest(
         source=tmp_path / "p.wtrace", run=shaped_run(tmp_path / "cal"), what_if=None, samples=20
     )
     each = predicting.predict(request, lambda _: None).base.model_s / 50 - 5e-3

@@ -17,7 +17,7 @@ from wulf.base.records import Checked, Estimate, Predicted, Prediction
 from wulf.base.trace.reader import read
 from wulf.node.probe import command
 from wulf.node.replay import program_traces
-from wulf.node.replay.predicting import PredictRequest
+from wulf.node.replay.asking import PredictRequest
 from wulf.stats.core import intervals
 from wulf.tools.application import work
 from wulf.tools.trace import work as tracing

@@ -42,11 +42,20 @@ def _spread(records: NDArray[np.void]) -> float:
     times = records["compute_ns"].astype(float)
     if not times.any():
         return 0.0
-    _, alike = np.unique(records[["kind", "peer", "bytes"]], return_inverse=True)
+    alike = _alike(records["kind"], records["peer"], records["bytes"])
     means = np.bincount(alike, weights=times) / np.bincount(alike)
     edges = np.linspace(0, len(times), BLOCKS, endpoint=False, dtype=int)
     sums = np.add.reduceat(times - means[alike], edges)
     return float(np.sqrt(BLOCKS * np.mean(np.diff(sums) ** 2) / 2) / times.sum())
+
+
+def _alike(*columns: NDArray[np.generic]) -> NDArray[np.int64]:
+    """Return of each record the number of its group: equal in all columns. Whole records sort much slower."""
+    found = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:
+        _, numbers = np.unique(column, return_inverse=True)
+        _, found = np.unique(found * (numbers.max() + 1) + numbers, return_inverse=True)
+    return found
 
 
 def estimate(value: float, samples: NDArray[np.float64], unit: str, method: str) -> Estimate:

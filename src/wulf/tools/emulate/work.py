@@ -38,6 +38,8 @@ from wulf.node.measuring.analysis import measuring
 from wulf.node.measuring.emulation import Emulation
 from wulf.node.probe import budget
 from wulf.node.replay import patterns, predicting
+from wulf.node.replay.asking import PredictRequest
+from wulf.node.replay.calibrated import Calibrated
 from wulf.stats.core import intervals
 from wulf.tools.emulate.request import BUDGET_S, EmulateRequest
 
@@ -260,7 +262,7 @@ def require_calibrated(run: Run) -> None:
     UsageError
         It lacks measurements.
     """
-    predicting.Calibrated(run, shares_nodes=False)
+    Calibrated(run, shares_nodes=False)
 
 
 def predict(run: Run, analysis: Analysis, calibrated: Run, say: Say) -> PredictedBeside:
@@ -278,7 +280,7 @@ def predict(run: Run, analysis: Analysis, calibrated: Run, say: Say) -> Predicte
         raise StoreError(f"{run.path} has no pattern that was measured")
     (place,) = run.manifest.plan.workload.places
     numbers = {node: number for number, node in enumerate(dict.fromkeys(place))}
-    request = predicting.PredictRequest(
+    request = PredictRequest(
         source=run.path / emulation.TRACE,
         run=calibrated,
         what_if=None,

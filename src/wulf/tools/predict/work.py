@@ -9,7 +9,7 @@ from wulf.base.errors import ConfigError
 from wulf.base.records import Prediction
 from wulf.base.store import opened
 from wulf.base.tool import Progress
-from wulf.node.replay import job_array, predicting
+from wulf.node.replay import asking, job_array, predicting
 from wulf.tools.predict import energy
 from wulf.tools.predict.request import PredictRequest
 
@@ -20,7 +20,7 @@ def predict(request: PredictRequest, progress: Progress) -> list[Prediction]:
 
 
 def replayed(
-    request: PredictRequest, asked: Sequence[predicting.PredictRequest], progress: Progress
+    request: PredictRequest, asked: Sequence[asking.PredictRequest], progress: Progress
 ) -> list[Prediction]:
     """Return what comes of questions, replayed where the request says."""
     replays = job_array.replayer(request.slurm, request.runs, progress.note)
@@ -32,7 +32,7 @@ def replayed(
 
 def questions(
     request: PredictRequest, *, timelines: bool = False, timeline: str = ""
-) -> list[predicting.PredictRequest]:
+) -> list[asking.PredictRequest]:
     """Return what is asked of each trace.
 
     Parameters
@@ -48,7 +48,7 @@ def questions(
     run = opened(request.on, request.runs)
     placement = _placement(request.placement)
     return [
-        predicting.PredictRequest(
+        asking.PredictRequest(
             source=source,
             again=_paths(request.again),
             run=run,

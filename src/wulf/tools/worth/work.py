@@ -17,8 +17,9 @@ from wulf.base.tool import Progress
 from wulf.base.trace.reader import read
 from wulf.base.trace.summary import command_of
 from wulf.base.units import format_time
-from wulf.node.replay import job_array, predicting, program_traces
-from wulf.node.replay.predicting import Evaluated, PredictRequest
+from wulf.node.replay import calibrated, evaluating, job_array, program_traces
+from wulf.node.replay.asking import PredictRequest, placed
+from wulf.node.replay.evaluating import Evaluated
 from wulf.stats.prediction.draws import WIDTH, Sample
 from wulf.tools.worth import accounting, money, words
 from wulf.tools.worth import value as worth
@@ -46,7 +47,7 @@ def value(request: WorthRequest, say: Progress) -> Worth:
     mix = jobs.value
     paths = _traces(jobs, [Path(trace) for trace in request.traces])
     asked = [_asked(request, run, job, path) for job, path in zip(mix.job, paths, strict=True)]
-    evaluated = predicting.evaluate(asked, say, replays)
+    evaluated = evaluating.evaluate(asked, say, replays)
     for place, one in enumerate(evaluated):
         _require_carrying(request, jobs, place, one)
     found = {job.trace: one for job, one in zip(mix.job, evaluated, strict=True)}
@@ -69,14 +70,14 @@ def _traced(path: Path) -> accounting.Traced:
     if program_traces.is_pattern(path):
         raise UsageError(f"{path}: a pattern is of no job of an accounting: trace a program, or write --jobs")
     trace = read(path)
-    (nodes,), _ = predicting.placed([trace], 0, ())
+    (nodes,), _ = placed([trace], 0, ())
     return accounting.Traced(path.name, command_of(trace), trace.ranks, len(set(nodes)))
 
 
 def _prices(request: WorthRequest) -> Prices:
     """Return the prices; refuse those of networks that nobody knows."""
     named = money.read_prices(_bytes(request.prices), str(request.prices))
-    find = predicting.finder([Path(one) for one in request.own])
+    find = calibrated.finder([Path(one) for one in request.own])
     for network in named.value.network:
         try:
             find(network)
