@@ -10,6 +10,7 @@ from tests.unit.predict_fixture import prediction
 from wulf.base.records import BandwidthPoint, CurveLine
 from wulf.stats.prediction import curves, words
 from wulf.stats.prediction.network import Link, Network, Piece
+from wulf.tools.predict.page import figures, view
 
 EACH_NS, LATENCY_NS, WHOLE_S, ON_WIRE_S = 8.0, 20_000.0, 10.0, 2.0
 
@@ -94,3 +95,31 @@ def test_what_no_network_exceeds_and_what_is_not_answered_is_said():
     assert any("No network brings more than −38 %" in line for line in said)
     nothing = told(own_s=1.0, gap=replace(prediction().base.change, value=0.3, low=0.2, high=0.4))
     assert nothing[0].startswith("Cannot tell what another network does to this program: ")
+
+
+def test_nothing_firm_is_said_of_parameters_that_the_calibration_does_not_tell():
+    of = prediction()
+    why = {"latency": "RUN does not tell the latency", "bandwidth": "RUN does not tell the bandwidth"}
+    unknown = replace(of, not_told=why)
+
+    def shown(found):
+        tables = (view._tolerance(found), view._needs(found))
+        return [table.rows[0][1].text for table in tables], [table.note for table in tables]
+
+    now, notes = shown(of)
+    assert "not told" not in now and not any("not told" in note for note in notes)
+    now, notes = shown(unknown)
+    assert now == ["not told"] * 2 and "What it is now is not told" in notes[0]
+    assert (
+        "does not tell" not in view._paths(of).note and "does not tell latency" in view._paths(unknown).note
+    )
+    for chart in (figures.curve, figures.by_bandwidth):
+        labels = [chart(one).variants[0].datasets["marks"]["label"] for one in (of, unknown)]
+        assert "now" in labels[0] and "now" not in labels[1]
+    (path,) = (line for line in words.conclusion(unknown) if line.startswith("On the longest path"))
+    assert "the calibration does not tell apart" in path and path.count("% latency") == 1
+    none = [verdict(one, "no difference", 1.0) for one in of.scenarios]
+    # Of a network that is not answered for nobody says that it does not help.
+    assert told(scenarios=none, refused={"latency=x0.5": "not answered"})[0].startswith(
+        "None of those networks asked about that can be told helps this program"
+    )

@@ -206,6 +206,8 @@ class Prediction(Record, frozen=True, kw_only=True):
     floors: list[Floor] = []
     #: Question that is not answered → why.
     refused: dict[str, str] = {}
+    #: ``latency`` or ``bandwidth`` that the calibration does not tell → why: its likely value is no finding.
+    not_told: dict[str, str] = {}
     curve: list[CurveLine]
     tolerance: list[Tolerance]
     #: The run time by the bandwidth, ascending.

@@ -76,6 +76,7 @@ def _prediction(of: Evaluated) -> Prediction:
         bound=judged.bound,
         floors=_floors(question, figures),
         refused=question.refused,
+        not_told=dict(base.between.not_told),
         curve=of.found.curve,
         tolerance=curves.tolerances(
             of.found.curve, question.far_ns * 1e-9, base, question.sampled, calibrated_s

@@ -13,7 +13,7 @@ def conclusion(of: Prediction) -> Iterator[str]:
     """Say what it comes to: what the program would gain on what, or why that cannot be said; then why."""
     yield _answer(of) if of.explains else _caution(of)
     yield from (f"{why}." for why in of.refused.values())
-    yield _path(of.base)
+    yield _path(of.base, tells_latency="latency" not in of.not_told)
     if of.explains:
         most = format_change(of.bound.change)
         yield f"No network brings more than {most}: that is where messages take no time at all."
@@ -55,16 +55,27 @@ def _answer(of: Prediction) -> str:
     if not of.scenarios:
         return "No network was asked about."
     best = min(of.scenarios, key=lambda one: one.change.value)
+    these = (
+        "None of those networks asked about that can be told"
+        if of.refused
+        else "None of the networks asked about"
+    )
     return (
-        "None of the networks asked about helps this program: the best of them, "
-        f"{best.name}, changes its run time by {format_change(best.change)}."
+        f"{these} helps this program: the best of them, {best.name}, changes its run time by "
+        f"{format_change(best.change)}."
     )
 
 
-def _path(base: Predicted) -> str:
+def _path(base: Predicted, *, tells_latency: bool) -> str:
     path = base.path
     parts = (path.compute_s, path.overhead_s, path.latency_s, path.bandwidth_s)
     computing, cpu, latency, bandwidth = (part / base.model_s if base.model_s else 0.0 for part in parts)
+    if not tells_latency:
+        return (
+            f"On the longest path {computing:.0%} of the time is computing, {bandwidth:.0%} bandwidth, "
+            f"{latency + cpu:.0%} latency (λ = {path.hops:,.0f} of them, one after the other) and the CPU's time of "
+            "messages, which the calibration does not tell apart (the model's likely values, no interval)."
+        )
     return (
         f"On the longest path {computing:.0%} of the time is computing, {latency:.0%} latency (λ = {path.hops:,.0f} of "
         f"them, one after the other), {bandwidth:.0%} bandwidth, {cpu:.0%} the CPU's time of messages (the model's "

@@ -128,7 +128,7 @@ def curve(found: Prediction) -> Figure | None:
     }
     marks = _marks(
         [(one.slower, one.latency) for one in found.tolerance],
-        now=found.latency_s if found.latency_s < end else None,
+        now=found.latency_s if found.latency_s < end and "latency" not in found.not_told else None,
     )
     return Figure(
         id="curve",
@@ -166,7 +166,10 @@ def by_bandwidth(found: Prediction) -> Figure | None:
         "time": rounded(ys),
         "shown": [f"{one.factor:.3g} times the bandwidth now" for one in points],
     }
-    marks = _marks([(one.slower, one.bandwidth) for one in found.bandwidth_need], now=found.bandwidth)
+    marks = _marks(
+        [(one.slower, one.bandwidth) for one in found.bandwidth_need],
+        now=None if "bandwidth" in found.not_told else found.bandwidth,
+    )
     return Figure(
         id="by-bandwidth",
         chart=charts.BY_BANDWIDTH,

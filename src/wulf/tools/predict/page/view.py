@@ -144,7 +144,8 @@ def _networks(found: Prediction) -> Table:
         rows=tuple(_rows(found)),
         note=f"{_BY[found.engine]} Intervals 95 %. 'By the model' is how the model fits the program's own run time "
         "on the network as it is; of the networks it is the program's own time that changes as the model says. "
-        "'Not below': the greater of bandwidth and of computing alone on that network, which no prediction undercuts. "
+        "'Not below': the greater of bandwidth and of computing alone on that network, which no predicted value "
+        "undercuts; intervals may, as launches differ in what they compute. "
         "The last lines are limits, and no networks that can be bought: messages between nodes take no time; and on "
         "the network as it is nothing takes any but the bytes at its bandwidth, or but computing.",
     )
@@ -188,6 +189,11 @@ def _row(one: Predicted, named: str, least: Mapping[str, float], *, tells_launch
     )
 
 
+_TOGETHER = (
+    " The calibration does not tell latency and the CPU's time of messages apart: what counts is their sum."
+)
+
+
 def _paths(found: Prediction) -> Table:
     return Table(
         title="Parts of the longest path",
@@ -207,7 +213,8 @@ def _paths(found: Prediction) -> Table:
             )
             for one in (found.base, *found.scenarios, found.bound)
         ),
-        note="Of the model's time with likely parameters, no interval. λ: latencies between nodes one after the other.",
+        note="Of the model's time with likely parameters, no interval. λ: latencies between nodes one after the other."
+        + (_TOGETHER if "latency" in found.not_told else ""),
     )
 
 
@@ -225,17 +232,29 @@ def _part(part: float, whole: float) -> Item:
     return Item(f"{share:.1%}", share)
 
 
+#: Behind what a program bears, where it is not known what it has.
+_COUNTED = (
+    " What it is now is not told, so that these are counted from {}: what counts is how much more it bears."
+)
+
+
+def _now(found: Prediction, parameter: str, text: str, value: float) -> Item:
+    """Return a parameter of the calibrated network; of one that it does not tell there is no figure."""
+    return Item("not told") if parameter in found.not_told else Item(text, value)
+
+
 def _tolerance(found: Prediction) -> Table:
     return Table(
         title="How much latency it bears",
         columns=(Column("longer by"), Column("latency between nodes", numeric=True)),
         rows=(
-            (Item("as it is"), Item(format_time(found.latency_s), found.latency_s)),
+            (Item("as it is"), _now(found, "latency", format_time(found.latency_s), found.latency_s)),
             *((Item(f"{one.slower:.0%}"), _reached(one.latency, one.beyond_s)) for one in found.tolerance),
         )
         if found.tolerance
         else (),
-        note="Exact for the likely network, all else as it is; 95 % intervals by its latency and the run time.",
+        note="Exact for the likely network, all else as it is; 95 % intervals by its latency and the run time."
+        + (_COUNTED.format(format_time(found.latency_s)) if "latency" in found.not_told else ""),
         empty="the time changes its slope too often for a curve",
     )
 
@@ -251,7 +270,7 @@ def _needs(found: Prediction) -> Table:
         title="How little bandwidth it bears",
         columns=(Column("longer by"), Column("bandwidth between nodes", numeric=True)),
         rows=(
-            (Item("as it is"), Item(format_bandwidth(found.bandwidth), found.bandwidth)),
+            (Item("as it is"), _now(found, "bandwidth", format_bandwidth(found.bandwidth), found.bandwidth)),
             *(
                 (Item(f"{one.slower:.0%}"), _down_to(one.bandwidth, one.below))
                 for one in found.bandwidth_need
