@@ -143,7 +143,8 @@ def lab() -> int:
     try:
         for kib in LAB_KIB:
             raised.plant_at_port(f"node01:queue={kib}KiB")
-            argv = [sys.executable, "-m", "wulf", "diagnose", "incast", "--cluster", "lab", "--json"]
+            argv = [sys.executable, "-m", "wulf.face.cli.main", "diagnose", "incast"]
+            argv += ["--cluster", "lab", "--json"]
             said = subprocess.run(argv, capture_output=True, text=True, check=False)
             if said.returncode not in (0, 3):
                 raise SystemExit(f"bench: wulf diagnose incast: {said.stderr[-500:]}")
