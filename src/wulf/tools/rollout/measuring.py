@@ -173,7 +173,9 @@ class NodeBench:
 
     def round(self, matches: Sequence[Match], number: int) -> Round:
         """Measure every pair under each of the four states, in random order."""
-        self._say(f"round {number + 1}: {count(len(_changing(matches)), 'node')} with the change and without it")
+        self._say(
+            f"round {number + 1}: {count(len(_changing(matches)), 'node')} with the change and without it"
+        )
         found: dict[State, dict[Pair, Reading]] = {}
         try:
             for state in self._order.sample(STATES, len(STATES)):
