@@ -93,8 +93,7 @@ void note(const char *format, ...) {
     va_end(list);
     if (silent || state_place() < 0)
         return;
-    const int file =
-        openat(state_place(), "log", O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+    const int file = open_own(state_place(), "log", O_WRONLY | O_CREAT | O_APPEND);
     if (file >= 0) {
         const char *line = print("%s %s %s\n", wall_time(), noted_change, words);
         if (write(file, line, strlen(line)) < 0)

@@ -87,10 +87,14 @@ static enum outcome read_all(int file, struct text *text, size_t size) {
     return DONE;
 }
 
+int open_own(int place, const char *name, int how) {
+    return openat(place, name, how | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+}
+
 enum outcome read_own(int place, const char *name, struct text *text) {
     if (place < 0)
         return complain("%s: its directory is not there", name);
-    const int file = openat(place, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    const int file = open_own(place, name, O_RDONLY);
     if (file < 0)
         return complain("%s: %s", name, strerror(errno));
     struct stat about;
@@ -140,7 +144,7 @@ static enum outcome write_all(int file, const char *at, size_t size) {
 
 static enum outcome write_new(int place, const char *name, const char *at, size_t size, bool synced) {
     remove_own(place, name);
-    const int file = openat(place, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    const int file = open_own(place, name, O_WRONLY | O_CREAT | O_EXCL);
     if (file < 0)
         return complain("%s: %s", name, strerror(errno));
     enum outcome outcome = write_all(file, at, size);
@@ -157,7 +161,7 @@ static char *directory_of(const char *name) {
 }
 
 static enum outcome sync_opened(int place, const char *name, int how) {
-    const int file = openat(place, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | how);
+    const int file = open_own(place, name, O_RDONLY | how);
     if (file < 0)
         return complain("%s: %s", name, strerror(errno));
     const int failed = fsync(file);
@@ -165,7 +169,7 @@ static enum outcome sync_opened(int place, const char *name, int how) {
     return failed ? complain("%s: %s", name, strerror(errno)) : DONE;
 }
 
-enum outcome sync_file(int place, const char *name) { return sync_opened(place, name, O_NONBLOCK); }
+enum outcome sync_file(int place, const char *name) { return sync_opened(place, name, 0); }
 enum outcome sync_directory(int place, const char *name) { return sync_opened(place, name, O_DIRECTORY); }
 
 enum outcome store(int place, const char *name, const char *at, size_t size, bool synced) {

@@ -28,6 +28,9 @@ MUST_CHECK enum outcome read_any(const char *path, struct text *text);
 /* Its one value: without the newline at its end. */
 MUST_CHECK enum outcome read_value(const char *path, char **value);
 
+/* A descriptor of a file, as `openat` gives it; never waits, should somebody have put a pipe there. */
+int open_own(int place, const char *name, int how);
+
 /* There as a whole or not at all, and (synced) on the disk. */
 MUST_CHECK enum outcome store(int place, const char *name, const char *at, size_t size, bool synced);
 /* The same, which gives the reserve of the place away when that is full. */

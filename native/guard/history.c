@@ -328,8 +328,7 @@ static void append_archive(const char *tx) {
             text_print(&text, "== %s/%s\n%s", tx, names.at[i], text_string(&content));
     }
     forgive();
-    const int file =
-        openat(state_place(), "archive", O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+    const int file = open_own(state_place(), "archive", O_WRONLY | O_CREAT | O_APPEND);
     if (file >= 0 && write(file, text_string(&text), text.size) < 0)
         errno = 0; /* nothing reads it */
     if (file >= 0)

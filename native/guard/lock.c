@@ -49,7 +49,7 @@ static int open_lock(const char *name) {
     if (fstat(run_place(), &about) != 0 || about.st_nlink == 0) /* somebody has removed /run/wulf */
         if (reopen_run() != DONE)
             return -1;
-    return openat(run_place(), name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    return open_own(run_place(), name, O_RDWR | O_CREAT);
 }
 
 static const char *holder(void) {
@@ -93,8 +93,7 @@ static int seconds_to(int64_t until) { return (int)((until - now_ms()) / 1000); 
 
 /* One after the other: who waits to change something is not overtaken by ever more who look. */
 static bool lock_in_turn(int file, int how, int64_t until) {
-    const int turn =
-        openat(run_place(), "turn", O_RDONLY | O_NOFOLLOW | O_CLOEXEC | (how == LOCK_EX ? O_CREAT : 0), 0600);
+    const int turn = open_own(run_place(), "turn", O_RDONLY | (how == LOCK_EX ? O_CREAT : 0));
     const bool locked = (turn < 0 || lock_within(turn, LOCK_EX, seconds_to(until))) &&
                         lock_within(file, how, seconds_to(until));
     if (turn >= 0)
@@ -128,7 +127,7 @@ bool is_exclusive(void) { return mutex >= 0 && is_still(mutex, "mutex"); }
 void looking(void) {
     if (!is_there(run_place(), "mutex"))
         return;
-    mutex = openat(run_place(), "mutex", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    mutex = open_own(run_place(), "mutex", O_RDONLY);
     if (mutex >= 0 && !lock_in_turn(mutex, LOCK_SH, now_ms() + WAIT_S * 1000))
         fail(EXIT_BUSY, "another guard is at work for more than %d s: %s", WAIT_S, holder());
 }

@@ -98,7 +98,7 @@ static void end_role(size_t role) {
     struct text text = {0};
     uint64_t pid;
     const char *name = print("%s.lock", ROLE[role].name);
-    const int file = openat(run_place(), name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    const int file = open_own(run_place(), name, O_RDWR | O_CREAT);
     const bool is_held = file >= 0 && flock(file, LOCK_EX | LOCK_NB) != 0;
     if (file >= 0)
         close(file);
@@ -196,7 +196,7 @@ static _Noreturn void retire(const struct watcher *watcher) {
 /* The lock of the role, for as long as we live; one that was ended just now is free in a moment. */
 static void take_role(struct watcher *watcher) {
     const char *name = print("%s.lock", ROLE[watcher->role].name), *pid = print("%d\n", (int)getpid());
-    watcher->lock = openat(run_place(), name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    watcher->lock = open_own(run_place(), name, O_RDWR | O_CREAT);
     for (int i = 0; watcher->lock >= 0 && flock(watcher->lock, LOCK_EX | LOCK_NB) != 0; i++) {
         if (i == 200)
             _exit(EXIT_DONE); /* another has it by right */

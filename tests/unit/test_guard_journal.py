@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from tests.unit.guard_place import SYSCTL, Place
+from tests.unit.guard_place import SYSCTL, Place, wait
 from wulf.base.contracts import NodeResult
 from wulf.face.cli import rollback
 from wulf.node.change.guard import BUSY, FAILED, LATE, STUCK, Guards
@@ -385,3 +385,18 @@ def test_what_is_confirmed_is_on_the_disk(place: Place) -> None:
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True)
     synced = {line.partition("/tx/A/")[2].partition(">")[0] for line in done.stderr.splitlines()}
     assert {"about", "plan", "saved.1", "after.1", "values", "state.new"} <= synced
+
+
+@pytest.mark.parametrize("file", ["state/log", "state/archive", "run/turn", "run/mutex"])
+def test_a_pipe_in_place_of_a_file_keeps_nobody_waiting(place: Place, file: str) -> None:
+    place.done("lock", "me", "600")
+    place.set("A", "0", deadline_s=2)
+    where = (place.state if file.startswith("state") else place.run) / file.partition("/")[2]
+    where.unlink(missing_ok=True)
+    os.mkfifo(where)
+    wait(lambda: place.journal("A") == "undone")
+    assert place.value() == "1"
+    place.done("lock", "me", "600")
+    place.set("B", "0")
+    place.done("status")
+    place.done("confirm", "B")
