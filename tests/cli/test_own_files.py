@@ -130,7 +130,7 @@ WRONG = {
         "knobs",
         own_knob("tcp_a").replace("risk =", "notes ="),
         ["settings", "list"],
-        "`risk`",
+        "risk: missing",
     ),
     "another name": ("knobs", own_knob("tcp_b"), ["settings", "list"], "a file has the name of its id"),
     "a value that is none": (
