@@ -32,7 +32,10 @@ def build(found: Worth) -> Page:
             Section(
                 "money",
                 "Money",
-                (figures.net(found), figures.ports(found), _networks(found), _instead(found), _parts(found)),
+                (
+                    *(figures.net(found), figures.ports(found)),
+                    *(_networks(found), _instead(found), _parts(found), _energy(found)),
+                ),
             ),
             Section("depends", "What it depends on", (figures.tornado(found), _influences(found))),
             Section("jobs", "Jobs", (_jobs(found),)),
@@ -97,7 +100,6 @@ def _parts(found: Worth) -> Table:
             Column("their value a year", numeric=True),
             Column("power a year", numeric=True),
             Column("price of all ports", numeric=True),
-            Column("energy saved a year", numeric=True),
         ),
         rows=tuple(
             (
@@ -106,12 +108,25 @@ def _parts(found: Worth) -> Table:
                 _spread(one.value),
                 _spread(one.power),
                 _spread(one.price),
+            )
+            for one in found.networks
+        ),
+    )
+
+
+def _energy(found: Worth) -> Table:
+    return Table(
+        title="Energy that is saved",
+        columns=(Column("network"), Column("energy saved a year", numeric=True)),
+        rows=tuple(
+            (
+                Item(printable(one.network, 60)),
                 Item("no watts given", None, "unknown") if one.energy is None else _spread(one.energy),
             )
             for one in found.networks
         ),
-        note="Energy: that of the saved node-hours by the watts in the file of prices (of a node at work, less that of "
-        "one without work where they are given), less what NICs and switches take more. The value of node-hours has it "
+        note="That of the saved node-hours by the watts in the file of prices (of a node at work, less that of one "
+        "without work where they are given), less what NICs and switches take more. The value of node-hours has it "
         "already.",
     )
 
