@@ -50,10 +50,11 @@ def test_figures_follow_from_the_prediction_of_the_trace(place):
 def test_prices_of_a_network_that_nobody_knows_are_no_prices(place):
     text = (place / "prices.toml").read_text()
     (place / "prices.toml").write_text(text.replace("[network.25gbe-roce]", "[network.25gbe-rocket]"))
+    line = 1 + text[: text.index("[network.25gbe-roce]")].count("\n")
     done = asked(place, "--what-if", "25gbe-roce")
     assert done.returncode == 1
     assert (
-        "prices.toml:14: network.25gbe-rocket: there is no network '25gbe-rocket'; did you mean"
+        f"prices.toml:{line}: network.25gbe-rocket: there is no network '25gbe-rocket'; did you mean"
         in done.stderr
     )
 
