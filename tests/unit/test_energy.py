@@ -7,8 +7,10 @@ from msgspec.structs import replace
 
 from tests.unit.make_records import result
 from tests.unit.predict_fixture import prediction
+from wulf.base.output_values import Unknown
 from wulf.base.records import NodeContext, Usage
 from wulf.base.units import format_value
+from wulf.node.facts import energy
 from wulf.page.terminal import page_text
 from wulf.stats.estimate.resources import cpu_energy, resources
 from wulf.tools.measure.page.summary_tables import resources_table
@@ -92,3 +94,11 @@ def test_a_prediction_has_the_energy_of_all_nodes_with_the_watts_that_were_given
 )
 def test_energy_is_written_in_units_of_its_size(joules, words):
     assert format_value(joules, "J") == words
+
+
+@pytest.mark.parametrize(
+    "line", ["intel-rapl:1 unreadable 5 9", "intel-rapl:1 package-1 5.5 9", "intel-rapl:1 package-1"]
+)
+def test_a_counter_that_cannot_be_told_is_not_left_out_of_a_sum(line):
+    with pytest.raises(Unknown, match="cannot be told"):
+        energy.joules(["intel-rapl:0 package-0 5 9", line])

@@ -208,7 +208,7 @@ def powered(uptime_s: float, *zones: str) -> Snapshot:
         (["0 package-0 5 90000000000"], ["1 package-1 6 90000000000"], None, "other energy counters"),
         (["0 package-0 5 0"], ["0 package-0 1 0"], None, "went backwards"),
         (["0 core 5 90000000000"], ["0 core 9 90000000000"], None, "no energy counters"),
-        (["nonsense"], ["0 package-0 9 90000000000"], None, "no energy counters"),
+        (["nonsense"], ["0 package-0 9 90000000000"], None, "cannot be told"),
     ],
 )
 def test_energy_is_what_the_counters_surely_say(

@@ -14,6 +14,11 @@ from typing import Protocol
 
 from wulf.base.errors import UsageError
 
+#: Multiples of units, the largest first.
+_LARGER = {
+    "B/s": ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")),
+    "J": ((1e6, "MJ"), (1e3, "kJ")),
+}
 _TIMES = {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}
 _DURATIONS = {
     "ns": 1e-9,
@@ -170,7 +175,7 @@ def format_sizes(sizes: Iterable[int], measured: Iterable[int]) -> str:
 
 def format_bandwidth(bytes_per_s: float) -> str:
     """Bandwidth with three significant digits: ``117 MB/s``."""
-    scale, unit = _bandwidth_scale(bytes_per_s)
+    scale, unit = _larger(bytes_per_s, "B/s")
     return f"{_significant(bytes_per_s / scale)} {unit}"
 
 
@@ -401,19 +406,12 @@ def format_column(values: Sequence[float], unit: str, resolution: float) -> tupl
     return [_fixed(value / scale, decimals) for value in values], name
 
 
-def _energy_scale(value: float) -> tuple[float, str]:
-    for scale, name in ((1e6, "MJ"), (1e3, "kJ")):
-        if abs(value) >= scale:
-            return scale, name
-    return 1.0, "J"
-
-
 def _scale(value: float, unit: str) -> tuple[float, str]:
     if unit == "s":
         name = _time_unit(value)
         return _TIMES[name], name
-    if unit in ("B/s", "J"):
-        return _bandwidth_scale(value) if unit == "B/s" else _energy_scale(value)
+    if unit in _LARGER:
+        return _larger(value, unit)
     if unit == "s/B":
         name = _time_unit(value * 1e3)
         return _TIMES[name] / 1e3, f"{name}/kB"
@@ -429,12 +427,9 @@ def _time_unit(seconds: float) -> str:
     return next((unit for unit, factor in _TIMES.items() if size >= factor), "ns")
 
 
-def _bandwidth_scale(bytes_per_s: float) -> tuple[float, str]:
-    size = abs(bytes_per_s)
-    for factor, unit in ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")):
-        if size >= factor:
-            return factor, unit
-    return 1.0, "B/s"
+def _larger(value: float, unit: str) -> tuple[float, str]:
+    """Return the largest of a unit's multiples that a value reaches, else the unit."""
+    return next(((scale, name) for scale, name in _LARGER[unit] if abs(value) >= scale), (1.0, unit))
 
 
 def _significant(value: float) -> str:

@@ -60,7 +60,7 @@ energy() {
 	fi
 	echo '#energy'
 	for zone; do
-		spent=unreadable range=0
+		name=unreadable spent=unreadable range=0
 		{ read -r name <"$zone/name"; } 2>/dev/null
 		{ read -r spent <"$zone/energy_uj"; } 2>/dev/null
 		{ read -r range <"$zone/max_energy_range_uj"; } 2>/dev/null

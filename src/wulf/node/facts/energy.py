@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from wulf.base.output_values import Unknown
+from wulf.base.text import printable
 
 #: Domain, its name, energy since some time [µJ], where it comes round [µJ].
 _LINE = re.compile(r"intel-rapl:([0-9:]+) (\S+) (\d{1,20}|unreadable) (\d{1,20})")
@@ -29,7 +30,9 @@ def joules(lines: Iterable[str]) -> Joules:
     found: Joules = {}
     for line in lines:
         read = _LINE.fullmatch(line)
-        if read is None or not _COUNTED.fullmatch(read[2]):
+        if read is None or read[2] == "unreadable":
+            raise Unknown(f"an energy counter that cannot be told: {printable(line, 80)}")
+        if not _COUNTED.fullmatch(read[2]):
             continue
         if read[3] == "unreadable":
             raise Unknown("energy counters that only root may read (/sys/class/powercap)")

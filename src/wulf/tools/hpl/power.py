@@ -23,7 +23,7 @@ ASK_S = 20.0
 SCRIPT = """
 for d in "$1"/sys/class/powercap/intel-rapl:*; do
     [ -e "$d/name" ] || continue
-    read -r n <"$d/name"
+    read -r n 2>/dev/null <"$d/name" || n=unreadable
     read -r e 2>/dev/null <"$d/energy_uj" || e=unreadable
     read -r m 2>/dev/null <"$d/max_energy_range_uj" || m=0
     echo "rapl ${d##*/} $n $e $m"

@@ -7,7 +7,7 @@ interval is that of the samples, the figure that of the likely inputs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 import numpy as np
@@ -291,22 +291,7 @@ def _only_likely(of: Inputs) -> Inputs:
     def first(numbers: Numbers | None) -> Numbers | None:
         return None if numbers is None else numbers[:1]
 
-    plain = {
-        name: first(getattr(of, name))
-        for name in (
-            *(
-                "nic",
-                "switch_port",
-                "cable",
-                "power_w",
-                "node_hour",
-                "kwh",
-                "node",
-                "node_power_w",
-                "node_idle_w",
-            ),
-        )
-    }
+    plain = {one.name: first(getattr(of, one.name)) for one in fields(of) if one.name != "changes"}
     return Inputs(changes={trace: one[:1] for trace, one in of.changes.items()}, **plain)  # type: ignore[arg-type]
 
 
