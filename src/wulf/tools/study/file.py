@@ -258,17 +258,6 @@ def read(text: str, origin: str, name: str, *, short: bool = False) -> Written:
     metrics = [_metric(document, number, one, short=short) for number, one in enumerate(said.metric)]
     _require_once(document, "metric", [metric.name for metric in metrics])
     _require_places(document, factors, metrics)
-    design = said.design
-    _parsed(
-        document,
-        "design.runs" if design.runs else "design.kind",
-        lambda kind: designs.combinations(factors, kind, design.runs),
-        design.kind,
-    )
-    if short:
-        design = msgspec.structs.replace(
-            design, replications=min(design.short_replications, design.replications)
-        )
     return Written(
         name,
         text,
@@ -276,7 +265,7 @@ def read(text: str, origin: str, name: str, *, short: bool = False) -> Written:
         said.source,
         factors,
         metrics,
-        design,
+        _design(document, factors, short=short),
         [
             one
             for number, part in enumerate(said.published)
@@ -284,8 +273,24 @@ def read(text: str, origin: str, name: str, *, short: bool = False) -> Written:
         ],
         [StudyPrice(name=one.name, price=one.price) for one in said.price],
         said.watts,
-        round(_parsed(document, "design.visit", parse_duration, design.visit) * 1e6),
+        round(_parsed(document, "design.visit", parse_duration, said.design.visit) * 1e6),
     )
+
+
+def _design(
+    document: toml.Document[StudyFile], factors: Sequence[StudyFactor], *, short: bool
+) -> DesignSection:
+    """Return the design, which combines the factors; in the short form with fewer replications."""
+    design = document.value.design
+    _parsed(
+        document,
+        "design.runs" if design.runs else "design.kind",
+        lambda kind: designs.combinations(factors, kind, design.runs),
+        design.kind,
+    )
+    if not short:
+        return design
+    return msgspec.structs.replace(design, replications=min(design.short_replications, design.replications))
 
 
 def _parsed(document: toml.Document[StudyFile], path: str, parse: Any, text: Any) -> Any:
