@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -134,11 +136,39 @@ def test_trains_tell_the_rate_of_any_bucket_that_they_empty(long_run, depth, fas
         return max(size * long_run / faster, held * long_run)
 
     singles = {size: time(size) for size in (4096, 65536)}
-    found = sustained({total: time(total) for total in totals}, singles, shaped=None)
+    found = sustained({total: time(total) for total in totals}, singles, {}, shaped=None)
     assert found.is_steady
     if depth > 65536 * (1 + 1 / faster):
         assert found.per_byte_ns == pytest.approx(long_run * 1e9, rel=0.02)
         assert found.depth_bytes == pytest.approx(depth, rel=0.05)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    depth=st.integers(5 << 10, 24 << 10),
+    trains_off=st.floats(0.95, 1.05),
+    cpu=st.floats(0.1e-9, 4e-9),
+)
+def test_the_depth_of_a_small_bucket_is_not_that_of_what_trains_are_off_by(depth, trains_off, cpu):
+    """Of a megabyte an error of 5 % is 50 KB, ten times such a bucket."""
+
+    def time(size):
+        return max(size * cpu, max(size - depth, 0) * LONG_RUN)
+
+    singles = {size: time(size) for size in ONE[2:]}
+    trains = {8 * size: trains_off * time(8 * size) for size in EIGHT}
+    found = sustained(trains, singles, {}, shaped=None)
+    assert 0.4 * depth < found.depth_bytes < 2.5 * depth
+
+
+def test_a_burst_that_its_calls_explain_may_have_been_held_wholly():
+    """4 KiB take 13 us, all of it the CPU's: it is ahead by 2.5 KiB, and the bucket may hold all of it."""
+    singles = {4096: 13e-6, 16384: 130e-6, 65536: 540e-6}
+    trains = {8 * size: 8 * size * LONG_RUN for size in EIGHT}
+    calls = {4096: 24e-6, 16384: 128e-6, 65536: 500e-6}
+    likely, most = (sustained(trains, singles, calls, shaped=None, held=held).depth_bytes for held in (0, 1))
+    assert likely == pytest.approx(4096 - 13e-6 / LONG_RUN) and most == 4096
+    assert sustained(trains, singles, {}, shaped=None, held=1).depth_bytes == likely
 
 
 def test_trains_that_do_not_empty_the_bucket_tell_no_rate_and_the_question_is_refused():
@@ -247,3 +277,64 @@ def test_what_fits_into_the_bucket_is_fast(tmp_path):
     each = predicting.predict(request, lambda _: None).base.model_s / 50 - 5e-3
     fast = 2 * (O_S + BURST * BIG + L + O_R)
     assert each == pytest.approx(fast, rel=0.1) and each < 0.3 * 2 * LONG_RUN * BIG
+
+
+HOLDS = 7e-9
+
+
+def held_run(path):
+    """A network whose MPI_Send of 16 KiB and more goes on while its message leaves: 7 ns a byte."""
+    found = [
+        replace(one, time=replace(one.time, value=O_S + HOLDS * one.cell.size_bytes, low=None, high=None))
+        if one.cell.op == "mpi_send_overhead" and one.cell.size_bytes >= 16384
+        else one
+        for one in shaped_cells(burst=LONG_RUN, depth=1)
+    ]
+    with store.create(path, manifest(id=path.name, status="complete", operations=NAMES)):
+        pass
+    analysed = replace(analysis(found, path.name), parameters=parameters((BETWEEN,)), launches_seen=0)
+    store.save_analysis(path, analysed)
+    return store.load(path)
+
+
+def test_who_computes_behind_a_call_that_goes_on_while_its_message_leaves_begins_later(tmp_path):
+    """Rank 0 sends 32 KiB, then computes a millisecond; rank 1 receives. The call is the CPU's work, or waits."""
+    size, compute_s, steps = 32768, 1e-3, 50
+    streams = []
+    for rank in (0, 1):
+        stream = StreamWriter(rank, 2, host=f"node{rank + 1:02d}")
+        for step in range(steps):
+            if rank == 0:
+                stream.add(Kind.SEND, peer=1, bytes=size, compute_ns=round(1e9 * compute_s) if step else 0)
+            else:
+                stream.add(Kind.RECV, peer=0, bytes=size)
+        streams.append(stream.finish(0))
+    write_container(tmp_path / "h.wtrace", {"command": "./sends"}, streams)
+    request = asking.PredictRequest(
+        source=tmp_path / "h.wtrace", run=held_run(tmp_path / "cal"), what_if="bandwidth=x4", samples=80
+    )
+    found = predicting.predict(request, lambda _: None)
+
+    def taken(factor):
+        return (steps - 1) * (compute_s + O_S + factor * HOLDS * size)
+
+    assert found.base.model_s == pytest.approx(taken(1), rel=0.02)
+    (faster,) = found.scenarios
+    own = found.base.model_s
+    # Whether it waits for the wire or works nobody has measured: the interval has both.
+    for factor in (1, 1 / 4):
+        assert (
+            faster.change.low <= taken(factor) / own * 1.01
+            and taken(factor) / own * 0.99 <= faster.change.high
+        )
+
+
+def test_messages_that_meet_take_the_wires_time_of_each_other_on_any_bandwidth():
+    """Of those that wait for their receivers: at a quarter of the rate what one waits for the other is four times."""
+    link = calibrate.link(shaped_way(burst=LONG_RUN, depth=1))
+    meeting = dataclasses.replace(
+        link, after=(network.Piece(0, 3e3, 0.0), network.Piece(link.eager_bytes + 1, 0.0, 4.0))
+    )
+    slower = scenario.with_bandwidth(network.Network(meeting, None), 0.25).between
+    assert network.at(slower.after, 1 << 20) == pytest.approx(16.0 * (1 << 20))
+    assert network.at(slower.after, 1) == pytest.approx(3e3)

@@ -11,8 +11,9 @@ where the gap is more than what is left, both CPUs and the wire overlapped in th
 Where both are the same but for what they are off by, w is between them: the smaller one would be too small each time.
 
 A message may have arrived before the call that sends it returns: both calls together then take more than half a round
-trip. What is too much is the sender's time `after` the message has left. A ping-pong does not feel it, two ranks that
-send to each other do: of them E(s) is measured, and
+trip. What is too much is the sender's time `after` the message has left. So is what is left of a call that goes on
+while its message leaves, be it that it waits or that its CPU does the interface's work. A ping-pong does not feel it;
+who computes behind the call does, and two ranks that send to each other do: of them E(s) is measured, and
 
 * a message that does not wait: E(s) = o_s(s) + max(w(s) + L, after(s)) + o_r(s);
 * one that does: E(s) = T(s) + after(s).
@@ -40,7 +41,7 @@ import numpy as np
 from wulf.base.errors import UsageError
 from wulf.base.records import ORDER_PREFIX, CellEstimate, LogGP, Operation
 from wulf.stats.prediction import setup_costs
-from wulf.stats.prediction.draws import WIDTH, Draw, Likely
+from wulf.stats.prediction.draws import WIDTH, Draw, Likely, at_end
 from wulf.stats.prediction.errors import errors
 from wulf.stats.prediction.network import Link, Network, Piece, Pieces, at, from_size, scaled, through
 from wulf.stats.prediction.sustained import Sustained, sustained
@@ -127,7 +128,9 @@ class Way:
         )
         return found is not None and found.is_shaped
 
-    def carried(self, times: Mapping[str, Mapping[int, float]], shaped: bool | None) -> Sustained | None:
+    def carried(
+        self, times: Mapping[str, Mapping[int, float]], shaped: bool | None, held: float = 0.0
+    ) -> Sustained | None:
         """Return what the link carries in the long run; None within a node, where nothing is shared.
 
         Parameters
@@ -136,6 +139,8 @@ class Way:
             Of each operation by size [s].
         shaped
             Whether it lets bursts through; None where that is to be found.
+        held
+            Where the depth of its bucket is between what is likely (0) and what may be (1).
         """
         if self.where == "within":
             return None
@@ -146,7 +151,7 @@ class Way:
         # An older calibration has no trains: long messages are trains of segments.
         trains = trains or {size: time for size, time in turned.items() if size > self.eager_bytes}
         singles = {size: min(time, rested.get(size, time)) for size, time in turned.items()}
-        return sustained(trains, singles, shaped=shaped)
+        return sustained(trains, singles, _of_calls(times[SEND], times[RECEIVE]), shaped=shaped, held=held)
 
     @property
     def tells_launches(self) -> bool:
@@ -214,6 +219,12 @@ def _way(
     )
 
 
+def _of_calls(send: Mapping[int, float], receive: Mapping[int, float]) -> dict[int, float]:
+    """Return by how much longer both calls take, each alone, than of the smallest message [s]."""
+    alone = {size: send[size] + receive[size] for size in send.keys() & receive.keys()}
+    return {size: time - alone[min(alone)] for size, time in alone.items()}
+
+
 def _asked(operation: Operation) -> str:
     name, _, number = (operation.asked or operation.name).partition(":")
     return f"{name}:{number}" if name in ("mpi_rate", "mpi_burst") and number else name
@@ -272,7 +283,8 @@ def link(way: Way, draw: Draw | None = None, *, one_launch: bool = False) -> Lin
     chance = draw or Likely()
     launch = chance.of(f"{way.origin} launch") if one_launch else 0.0
     drawn = _drawn(way, chance, launch)
-    carried = way.carried(drawn, way.is_shaped)
+    # Of a span alone: drawn at either end, alike of all networks of a sample, as it is of what CPUs do (ADR 67).
+    carried = way.carried(drawn, way.is_shaped, at_end(chance.of("held bursts"), 0.0))
     shaped = carried if carried is not None and carried.is_shaped else None
     whole = _whole(drawn) if shaped is not None else drawn[ROUND_TRIP]
     long_run = carried.per_byte_ns if carried is not None else 0.0
@@ -296,8 +308,9 @@ def link(way: Way, draw: Draw | None = None, *, one_launch: bool = False) -> Lin
     parts = [(o_s, wire, o_r), *ends]
     sent, wires, received = (through(eager, values) for values in zip(*parts, strict=True))
     both = _pieces_of(drawn[BOTH_WAYS]) if BOTH_WAYS in drawn else ()
+    calls = _pieces_of(drawn[SEND])
     afters = [
-        _after(part, latency, at(send, size), at(both, size) if both else None, long_run * size)
+        _after(part, latency, at(calls, size), at(both, size) if both else None, long_run * size)
         for size, part in zip(eager, parts, strict=True)
     ]
     small = Link(

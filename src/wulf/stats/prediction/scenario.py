@@ -20,11 +20,13 @@ from wulf.base.networks import Between, Bounds, NamedNetwork, Stretch
 from wulf.base.text import printable
 from wulf.base.units import format_bytes, format_time, parse_duration, parse_size
 from wulf.stats.prediction.draws import Draw, Likely, at_end, bounded
-from wulf.stats.prediction.network import Link, Network, Piece, Pieces, faster, free, only_wire, scaled
+from wulf.stats.prediction.network import Link, Network, Piece, Pieces, at, faster, free, only_wire, scaled
 
 #: A range of latencies is looked at in so many places, each as many times the one before.
 STEPS = 5
 BOUND = "ideal network"
+#: Whether a call that goes on while its message leaves waits for the wire: what is drawn of it, and the middle.
+_HELD, _WAITS = "held by the wire", 0.5
 #: Between changes of one network; what follows '=' is part of a change: latency=+5us.
 _AND = re.compile(r"(?<!=)\+")
 _FACTOR = re.compile(r"x([0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
@@ -193,11 +195,38 @@ def _free_within(network: Network) -> Link | None:
 ALONE = (by_bandwidth_alone, by_computing_alone)
 
 
-def with_bandwidth(network: Network, factor: float) -> Network:
-    """Return a network of so many times the bandwidth between nodes, all else as it is."""
+def with_bandwidth(network: Network, factor: float, waits: float = _WAITS) -> Network:
+    """Return a network of so many times the bandwidth between nodes, all else as it is.
+
+    Parameters
+    ----------
+    waits
+        Whether a call that goes on while its message leaves waits for the wire (1), or is the CPU's work (0).
+    """
     link = network.between
-    # What passes as a burst are so many bytes, whatever the rate.
-    return _with(network, wire=faster(link.wire, factor), depth_ns=link.depth_ns / factor)
+    return _with(
+        network,
+        wire=faster(link.wire, factor),
+        after=_after(link, 1.0, 1 / factor, waits),
+        # What passes as a burst are so many bytes, whatever the rate.
+        depth_ns=link.depth_ns / factor,
+    )
+
+
+def _after(link: Link, cpu: float, wire: float, waits: float) -> Pieces:
+    """Return what keeps the sender when a message has left, where the CPU's work and the wire take so many times it.
+
+    Of messages that wait for their receivers it is the wire's time of the message the other way. What a call of other
+    messages takes more with their size is either's.
+    """
+    empty = at(link.after, 0) if link.after else 0.0
+    grows = waits * wire + (1 - waits) * cpu
+    return tuple(
+        Piece(one.from_bytes, one.base_ns * wire, one.per_byte_ns * wire)
+        if one.from_bytes > link.eager_bytes
+        else Piece(one.from_bytes, empty * cpu + (one.base_ns - empty) * grows, one.per_byte_ns * grows)
+        for one in link.after
+    )
 
 
 def _constant(value: float) -> Callable[[float], float]:
@@ -226,19 +255,19 @@ def _latency(new: Callable[[float], float], shown: str) -> Scenario:
 
 
 def _bandwidth(factor: float) -> Change:
-    def change(network: Network, draw: Draw) -> Network:  # noqa: ARG001 - what a user says is not uncertain
+    def change(network: Network, draw: Draw) -> Network:
         _told(network, "bandwidth", f"bandwidth=x{factor:g}")
-        return with_bandwidth(network, factor)
+        return with_bandwidth(network, factor, at_end(draw.of(_HELD), _WAITS))
 
     return change
 
 
 def _overhead(factor: float) -> Change:
-    return lambda network, _: _with(
+    return lambda network, draw: _with(
         network,
         send=scaled(network.between.send, factor),
         receive=scaled(network.between.receive, factor),
-        after=scaled(network.between.after, factor),
+        after=_after(network.between, factor, 1.0, at_end(draw.of(_HELD), _WAITS)),
         answering_ns=factor * network.between.answers[0],
         answered_ns=factor * network.between.answers[1],
     )

@@ -50,7 +50,12 @@ class Sustained:
 
 
 def sustained(
-    trains: Mapping[int, float], singles: Mapping[int, float], *, shaped: bool | None
+    trains: Mapping[int, float],
+    singles: Mapping[int, float],
+    calls: Mapping[int, float],
+    *,
+    shaped: bool | None,
+    held: float = 0.0,
 ) -> Sustained | None:
     """Return what trains say; None where there are too few of them, or they tell no rate.
 
@@ -60,8 +65,12 @@ def sustained(
         Bytes at once, behind a rest → until all of them have come, without the way of an empty message [s].
     singles
         Size of one message → the same [s].
+    calls
+        Size → by how much longer both calls take, each alone, than of an empty one [s].
     shaped
         Whether the link lets bursts through; None where that is to be found.
+    held
+        Where the depth is between what is likely (0) and what may be (1).
     """
     totals = sorted(trains)[-_LONGEST:]
     if len(totals) < _LONGEST:
@@ -73,11 +82,31 @@ def sustained(
     first = totals[0] if is_steady else totals[1]
     each = (trains[totals[-1]] - trains[first]) / (totals[-1] - first)
     missing = [total - trains[total] / each for total in totals if total >= first]
-    # A bucket of a few frames is nothing beside a long train: messages that it let through tell it.
-    passed = [size - time / each for size, time in singles.items() if size >= _LEAST_BYTES and time > 0]
     found = passes_bursts(singles, each) if shaped is None else shaped
-    depth = max(float(np.median(missing)), *passed, 0.0) if found else 0.0
+    likely, most = _depth_bytes(singles, calls, each, float(np.median(missing))) if found else (0.0, 0.0)
+    depth = likely + held * (most - likely)
     return Sustained(per_byte_ns=each * 1e9, depth_bytes=depth, is_steady=is_steady)
+
+
+def _depth_bytes(
+    singles: Mapping[int, float], calls: Mapping[int, float], each_s: float, missing: float
+) -> tuple[float, float]:
+    """Return how far a link that lets bursts through may be ahead of its rate: what is likely, and what may be [B].
+
+    Every message longer than the bucket is ahead by all of it, and the shortest one tells it best: an error of the rate
+    counts with the size. Only where all went as bursts, trains tell it: by how much they are short of their bytes. A
+    burst that takes no longer than its calls' CPU may have been held wholly, however little it is ahead.
+    """
+    ahead, held = [0.0], [0.0]
+    for size in sorted(size for size, time in singles.items() if size >= _LEAST_BYTES and time > 0):
+        ahead.append(size - singles[size] / each_s)
+        if singles[size] >= FASTER * size * each_s:
+            break
+        if singles[size] <= calls.get(size, 0.0):
+            held.append(float(size))
+    else:
+        ahead.append(missing)
+    return max(ahead), max(*ahead, *held)
 
 
 def passes_bursts(singles: Mapping[int, float], each_s: float) -> bool:
