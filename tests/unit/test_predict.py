@@ -31,6 +31,7 @@ from wulf.base.records import CurveLine, Estimate
 from wulf.base.trace.layout import RECORD
 from wulf.stats.prediction import calibrate, judge, network, replayed, scenario, uncertainty
 from wulf.stats.prediction.draws import WIDTH, Sample, bounded
+from wulf.stats.prediction.errors import of_median
 from wulf.stats.prediction.launches import Launches
 
 
@@ -468,3 +469,11 @@ def ratio(low, value, high):
 )
 def test_a_verdict_needs_the_whole_interval(change, said):
     assert judge.verdict(ratio(*change)) == said
+
+
+@pytest.mark.parametrize("count", range(1, 9))
+def test_the_median_of_few_is_as_sure_as_order_statistics_have_it(count):
+    drawn = np.random.default_rng(count).standard_normal((200_000, count))
+    ratio = np.median(drawn, axis=1).std() / drawn.mean(axis=1).std()
+    assert of_median(count) == pytest.approx(ratio, rel=0.01)
+    assert of_median(count) < of_median(1000)

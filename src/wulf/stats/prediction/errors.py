@@ -19,8 +19,10 @@ from wulf.stats.prediction.draws import WIDTH
 
 #: Of a time that has no interval and was launched once, so much of it is taken for its 95 % interval, either way.
 NO_INTERVAL = 0.1
-#: Standard deviation of a median ÷ that of a mean, of normal values.
-MEDIAN = math.sqrt(math.pi / 2)
+#: Standard deviation of a median ÷ that of a mean, of so many normal values (by the moments of their order statistics),
+#: and of very many.
+_OF_FEW = {1: 1.0, 2: 1.0, 3: 1.160, 4: 1.092, 5: 1.198, 6: 1.135, 7: 1.214, 8: 1.160}
+_OF_MANY = math.sqrt(math.pi / 2)
 _Floats = NDArray[np.float64]
 
 
@@ -42,7 +44,7 @@ def errors(sizes: Mapping[int, Sequence[CellEstimate]]) -> tuple[list[float], li
 
 
 def _of_launches(cells: Sequence[CellEstimate]) -> float:
-    return math.sqrt(sum(deviation(one) ** 2 for one in cells)) / len(cells)
+    return math.sqrt(sum(deviation(one) ** 2 for one in cells)) / len(cells) * of_median(len(cells))
 
 
 def deviation(cell: CellEstimate) -> float:
@@ -54,7 +56,12 @@ def deviation(cell: CellEstimate) -> float:
     if len(logs) < 2:
         return NO_INTERVAL * time.value / WIDTH
     spread = float(np.std(logs, ddof=1))
-    return time.value * spread * MEDIAN / math.sqrt(len(logs)) * _few(len(logs) - 1)
+    return time.value * spread * of_median(len(logs)) / math.sqrt(len(logs)) * _few(len(logs) - 1)
+
+
+def of_median(count: int) -> float:
+    """Return the standard deviation of the median of so many normal values ÷ that of their mean."""
+    return _OF_FEW.get(count, _OF_MANY)
 
 
 def _few(freedom: int) -> float:
@@ -78,7 +85,7 @@ def _of_pairs(groups: Sequence[Sequence[CellEstimate]]) -> tuple[_Floats, float]
     spreads = np.array([np.var([one.time.value for one in cells], ddof=1) for cells in groups]) / values**2
     noise = np.array([np.mean([deviation(one) ** 2 for one in cells]) for cells in groups]) / values**2
     beyond = max(float(np.mean(spreads - noise)), 0.0)
-    scale = math.sqrt(beyond / fewest) * MEDIAN * _few(fewest - 1)
+    scale = math.sqrt(beyond / fewest) * of_median(fewest) * _few(fewest - 1)
     same = {tuple(one.cell.place for one in cells) for cells in groups}
     matrix = np.log([[one.time.value for one in cells] for cells in groups]).T if len(same) == 1 else None
     return scale * values, _common([matrix] if matrix is not None else [])
