@@ -161,6 +161,12 @@ def change_item(ratio: Estimate, flag: Flag = "") -> Item:
     return Item(format_change(ratio), ratio.value, flag)
 
 
+def lines_drawn(estimates: Iterable[Estimate]) -> str:
+    """Return what a caption adds about the lines through points; empty where no estimate has an interval."""
+    has_any = any(one.low is not None and one.low != one.high for one in estimates)
+    return ", lines 95 % intervals" if has_any else ""
+
+
 def duration(seconds: float) -> str:
     """Return a span as a person says it: 90 → '90 s', 1500 → '25 min'."""
     if seconds < 120:

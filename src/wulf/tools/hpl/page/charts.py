@@ -11,17 +11,15 @@ _SHAPES = ["square", "circle", "triangle-up", "diamond"]
 _ROW = 34
 
 
-def _phase(figure: Figure) -> tuple[alt.Color, alt.Shape]:
-    seen = set(figure.variants[0].datasets["main"]["phase"])
-    legend = alt.Legend(values=[phase for phase in _PHASES if phase in seen])
+def _phase() -> tuple[alt.Color, alt.Shape]:
     return (
-        alt.Color("phase:N", scale=alt.Scale(domain=_PHASES), legend=legend),
-        alt.Shape("phase:N", scale=alt.Scale(domain=_PHASES, range=_SHAPES), legend=legend),
+        alt.Color("phase:N", scale=alt.Scale(domain=_PHASES)),
+        alt.Shape("phase:N", scale=alt.Scale(domain=_PHASES, range=_SHAPES)),
     )
 
 
 def _path(figure: Figure) -> Layer:
-    color, shape = _phase(figure)
+    color, shape = _phase()
     base = alt.Chart(alt.NamedData("main"))
     x = alt.X(
         "launch:Q", scale=alt.Scale(nice=False, padding=8), axis=alt.Axis(title=figure.x_title, format="d")
@@ -64,7 +62,7 @@ def _surface_high(figure: Figure) -> int:
 
 
 def _orders(figure: Figure) -> Layer:
-    color, shape = _phase(figure)
+    color, shape = _phase()
     x = alt.X("N:Q", scale=alt.Scale(zero=False, padding=12), axis=alt.Axis(title=figure.x_title, format="d"))
     y = alt.Y("rate:Q", axis=alt.Axis(title=figure.y_title))
     line = alt.Chart(alt.NamedData("medians")).mark_line(opacity=0.5).encode(x=x, y=y)

@@ -8,7 +8,7 @@ from wulf.base.records import Estimate, Prediction
 from wulf.base.units import format_bandwidth, format_spread, format_time
 from wulf.page import ticks
 from wulf.page.parts import Columns, Figure, Variant, rounded
-from wulf.page.words import change_item, count
+from wulf.page.words import change_item, count, lines_drawn
 from wulf.tools.predict.page import charts
 
 #: Of the curve by bandwidth only so much is drawn: times the run time now.
@@ -47,8 +47,8 @@ def changes(found: Prediction) -> Figure | None:
                 datasets={"main": main},
                 summary=f"Change of the run time on {count(len(found.scenarios), 'network')}; the largest gain is on "
                 f"{best.name}: {change_item(best.change).text}.",
-                caption="Points are what is likely, lines 95 % intervals; left of zero is faster. The last line is "
-                "what no network is better than: messages between nodes take no time."
+                caption=f"Points are what is likely{lines_drawn(one.change for one in ordered)}; left of zero is "
+                "faster. The last line is what no network is better than: messages between nodes take no time."
                 + (
                     f" Intervals beyond {edge:.0f} % end there; the table has them whole."
                     if any(_percent(_known(one.change.high, one.change.value)) > edge for one in ordered)
@@ -145,8 +145,7 @@ def curve(found: Prediction) -> Figure | None:
                 datasets={"main": main, "marks": marks},
                 summary=f"Run time for latencies up to {format_time(end)}: {count(len(lines), 'straight piece')}.",
                 caption="Exact for the calibrated network with likely parameters, all else as it is; its slope is λ."
-                " Marks: the latency now, and up to where the program takes so much longer; shaded: their 95 % "
-                "intervals.",
+                + _marked(marks, "latency", "up"),
             ),
         ),
     )
@@ -164,7 +163,7 @@ def by_bandwidth(found: Prediction) -> Figure | None:
     main: Columns = {
         "x": rounded(xs),
         "time": rounded(ys),
-        "shown": [f"{one.factor:.3g} times the bandwidth now" for one in points],
+        "shown": [f"{one.factor:.3g} times the calibrated bandwidth" for one in points],
     }
     marks = _marks(
         [(one.slower, one.bandwidth) for one in found.bandwidth_need],
@@ -184,8 +183,7 @@ def by_bandwidth(found: Prediction) -> Figure | None:
                 datasets={"main": main, "marks": marks},
                 summary=f"Run time for bandwidths from {format_bandwidth(xs[0])} to {format_bandwidth(xs[-1])}.",
                 caption="Each point is the calibrated network with likely parameters and that bandwidth, all else as "
-                "it is. Marks: the bandwidth now, and down to where the program takes so much longer; shaded: their "
-                "95 % intervals.",
+                "it is." + _marked(marks, "bandwidth", "down"),
             ),
         ),
     )
@@ -202,3 +200,16 @@ def _marks(borne: Sequence[tuple[float, Estimate | None]], now: float | None) ->
         "label": ["now"] * len(here) + [f"+{slower:.0%}" for slower, _ in known],
         "shown": ["now"] * len(here) + [format_spread(one) for _, one in known],
     }
+
+
+def _marked(marks: Columns, parameter: str, way: str) -> str:
+    """Say what the marks of a curve are, of those that it has; empty without any."""
+    told = []
+    if "now" in marks["label"]:
+        told.append(f"the {parameter} now")
+    if any(label != "now" for label in marks["label"]):
+        told.append(f"{way} to where the program takes so much longer")
+    if not told:
+        return ""
+    shaded = any(low != high for low, high in zip(marks["low"], marks["high"], strict=True))
+    return f" Marks: {', and '.join(told)}{'; shaded: their 95 % intervals' if shaded else ''}."

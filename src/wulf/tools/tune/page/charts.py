@@ -53,12 +53,12 @@ def _effects(figure: Figure) -> Layer:
         _head("verdict", columns - _RATIO),
         _head("trials", 8, "right"),
     ]
-    return alt.layer(*_marks(figure, base, columns + 16, _verdicts(figure)), *words, *heads)
+    return alt.layer(*_marks(figure, base, columns + 16, _verdicts()), *words, *heads)
 
 
 def _effects_narrow(figure: Figure) -> Layer:
     base = _rows(figure, labelled=False)
-    return alt.layer(*_marks_below(figure, base, _verdicts(figure)), *_above(base, "words"))
+    return alt.layer(*_marks_below(figure, base, _verdicts()), *_above(base, "words"))
 
 
 def _path(figure: Figure) -> Layer:
@@ -68,14 +68,12 @@ def _path(figure: Figure) -> Layer:
         _beside(base, "shown", reason),
         _beside(base, "reason", reason - _RATIO, limit=reason - _RATIO),
     ]
-    return alt.layer(_steps(base), *_marks(figure, base, reason + 16, _actions(figure)), *words)
+    return alt.layer(_steps(base), *_marks(figure, base, reason + 16, _actions()), *words)
 
 
 def _path_narrow(figure: Figure) -> Layer:
     base = _rows(figure, labelled=False)
-    return alt.layer(
-        *_marks_below(figure, base, _actions(figure)), _steps(base, _DOWN), *_above(base, "reason")
-    )
+    return alt.layer(*_marks_below(figure, base, _actions()), _steps(base, _DOWN), *_above(base, "reason"))
 
 
 def _rows(figure: Figure, labelled: bool) -> alt.Chart:
@@ -131,10 +129,9 @@ def _steps(base: alt.Chart, down: int = 0) -> Layer:
     return drawn
 
 
-def _verdicts(figure: Figure) -> dict[str, Any]:
-    seen = set(figure.variants[0].datasets["main"]["category"])
+def _verdicts() -> dict[str, Any]:
     # Over the heads of the columns.
-    legend = alt.Legend(values=[category for category in CATEGORIES if category in seen], offset=24)
+    legend = alt.Legend(offset=24)
     return {
         "color": alt.Color(
             "category:N", scale=alt.Scale(domain=list(CATEGORIES), range="ordinal"), legend=legend
@@ -145,11 +142,9 @@ def _verdicts(figure: Figure) -> dict[str, Any]:
     }
 
 
-def _actions(figure: Figure) -> dict[str, Any]:
-    seen = set(figure.variants[0].datasets["main"]["action"])
-    legend = alt.Legend(values=[action for action in ACTIONS if action in seen])
+def _actions() -> dict[str, Any]:
     scale = alt.Scale(domain=list(ACTIONS), range=list(ACTIONS.values()))
-    return {"shape": alt.Shape("action:N", scale=scale, legend=legend)}
+    return {"shape": alt.Shape("action:N", scale=scale)}
 
 
 def _beside(
@@ -246,8 +241,6 @@ def _spread(figure: Figure) -> Layer:
 
 def _trials(figure: Figure) -> Layer:
     domain = list(GROUPS)
-    seen = set(figure.variants[0].datasets["main"]["group"])
-    legend = alt.Legend(values=[group for group in GROUPS if group in seen])
     one = alt.Chart(alt.NamedData("limits")).mark_rule(strokeDash=[3, 3]).encode(y="one:Q")
     points = (
         alt.Chart(alt.NamedData("main"))
@@ -263,12 +256,11 @@ def _trials(figure: Figure) -> Layer:
                 scale=alt.Scale(type="log", nice=False, padding=8),
                 axis=axis(figure.y, figure.y_title),
             ),
-            color=alt.Color("group:N", scale=alt.Scale(domain=domain), legend=legend),
+            color=alt.Color("group:N", scale=alt.Scale(domain=domain)),
             opacity=alt.condition(f"datum.group === '{GROUPS[2]}'", alt.value(0.4), alt.value(0.9)),
             shape=alt.Shape(
                 "group:N",
                 scale=alt.Scale(domain=domain, range=["circle", "triangle-down", "cross"]),
-                legend=legend,
             ),
             tooltip=[
                 alt.Tooltip("trial:Q"),

@@ -21,7 +21,7 @@ def _axis(figure: Figure) -> alt.Axis:
 def _net(figure: Figure) -> Layer:
     base = alt.Chart(alt.NamedData("main"))
     y = alt.Y("network:N", sort=None, axis=alt.Axis(title=None, labelLimit=220))
-    legend = alt.Legend(title=None, values=[verdict for verdict in _VERDICTS if verdict])
+    legend = alt.Legend(title=None)
     color = alt.Color("verdict:N", scale=alt.Scale(domain=_VERDICTS, range="ordinal"), legend=legend)
     zero = base.mark_rule(strokeDash=[4, 3]).encode(x=alt.datum(0))
     lines = base.mark_rule(strokeWidth=2).encode(

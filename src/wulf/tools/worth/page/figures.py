@@ -7,7 +7,7 @@ from msgspec import structs
 from wulf.base.records import Estimate
 from wulf.base.units import format_spread, format_value
 from wulf.page.parts import Columns, Figure, Variant, rounded
-from wulf.page.words import count
+from wulf.page.words import count, lines_drawn
 from wulf.tools.worth.page import charts
 from wulf.tools.worth.record import NetworkWorth, Worth
 
@@ -36,7 +36,7 @@ def net(found: Worth) -> Figure:
                 datasets={"main": main},
                 summary=f"Net value of {count(len(ordered), 'network')}; highest: {best.network}, "
                 f"{format_spread(best.net)}.",
-                caption="Points are what is likely, lines 95 % intervals; right of zero it pays.",
+                caption=f"Points are what is likely{lines_drawn(one.net for one in ordered)}; right of zero it pays.",
             ),
         ),
     )
@@ -72,8 +72,9 @@ def ports(found: Worth) -> Figure:
                     for one in found.networks
                 )
                 + ".",
-                caption="A network pays where what a port costs lies left of what it may cost; 95 % intervals. Left of "
-                "zero it does not pay as a gift: its power costs more than it saves.",
+                caption="A network pays where what a port costs lies left of what it may cost"
+                f"{lines_drawn(price for _, _, price in told)}. Left of zero it does not pay as a gift: its power "
+                "costs more than it saves.",
             ),
         ),
     )
