@@ -257,7 +257,9 @@ def test_a_program_that_fills_the_link_takes_its_bytes_at_the_rate_of_the_long_r
     assert floors["as it is"].bandwidth_s == pytest.approx(carried_s(), rel=0.02)
     for one in (found.base, *found.scenarios):
         assert one.model_s >= max(floors[one.name].bandwidth_s, floors[one.name].computing_s) * (1 - 1e-9)
-        assert one.time.low >= 0.98 * floors[one.name].bandwidth_s
+        least = floors[one.name].least
+        assert least.low <= least.value <= least.high and one.time.value >= least.value * (1 - 1e-9)
+        assert one.time.low >= least.low * (1 - 1e-9)
 
 
 def test_what_fits_into_the_bucket_is_fast(tmp_path):
@@ -338,3 +340,20 @@ def test_messages_that_meet_take_the_wires_time_of_each_other_on_any_bandwidth()
     slower = scenario.with_bandwidth(network.Network(meeting, None), 0.25).between
     assert network.at(slower.after, 1 << 20) == pytest.approx(16.0 * (1 << 20))
     assert network.at(slower.after, 1) == pytest.approx(3e3)
+
+
+def test_a_usual_launch_is_not_said_to_be_faster_than_its_bytes(tmp_path):
+    """Launches differ by half; what they send takes its time in each of them."""
+    own = [1.02, 1.5, 1.04, 1.6, 1.01]
+    first, *others = (
+        exchanges(tmp_path / f"{place}.wtrace", run_ns=round(1e9 * more * carried_s()))
+        for place, more in enumerate(own)
+    )
+    request = asking.PredictRequest(
+        source=first, again=others, run=shaped_run(tmp_path / "cal"), what_if="bandwidth=x0.3", samples=60
+    )
+    found = predicting.predict(request, lambda _: None)
+    (least,) = (one.least for one in found.floors if one.network == found.scenarios[0].name)
+    (one,) = found.scenarios
+    assert least.low <= one.time.low <= one.time.value <= one.time.high
+    assert one.launch.low < one.time.low

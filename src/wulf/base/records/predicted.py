@@ -148,6 +148,9 @@ class Floor(Record, frozen=True, kw_only=True):
     bandwidth_s: float
     #: Computing, with messages that take no time anywhere [s].
     computing_s: float
+    #: The greater of both, in times of the program's own where that was shorter, with the interval that bandwidth and
+    #: computing give it [s]; the interval of no run time (but of a single launch) begins below its lower end.
+    least: Estimate | None = None
 
 
 class Checked(Record, frozen=True, kw_only=True):

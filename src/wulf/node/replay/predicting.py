@@ -126,8 +126,13 @@ def _floors(question: Question, figures: judge.Figures) -> list[Floor]:
     """Return what each network cannot take less than, by bandwidth and by computing alone."""
     names = [judge.AS_IT_IS, *(one.name for one in question.scenarios)]
     return [
-        Floor(network=name, bandwidth_s=float(bandwidth_s), computing_s=float(computing_s))
-        for name, (bandwidth_s, computing_s) in zip(names, figures.floors, strict=True)
+        Floor(
+            network=name,
+            bandwidth_s=float(bandwidth_s),
+            computing_s=float(computing_s),
+            least=figures.floor(column),
+        )
+        for column, (name, (bandwidth_s, computing_s)) in enumerate(zip(names, figures.floors, strict=True))
     ]
 
 

@@ -85,11 +85,11 @@ class Figures:
     #: How launches of the program differ; None where its traces do not say how long it ran.
     own: Launches | None = None
     #: Standard normal numbers of each sample: for the median of launches, and for one of them.
-    usual: NDArray[np.float64] = field(default_factory=lambda: np.array([]))
+    usual_numbers: NDArray[np.float64] = field(default_factory=lambda: np.array([]))
     single: NDArray[np.float64] = field(default_factory=lambda: np.array([]))
     #: What each likely network cannot take less than, by bandwidth and by computing alone: [column, 2] [s].
     floors: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 2)))
-    #: The greater of both for each of `times`, in times of the program's own [s].
+    #: The same for each of `times`, in times of the program's own: [row, column, 2] [s].
     least: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
 
     @property
@@ -99,20 +99,40 @@ class Figures:
 
     def likely(self, column: int) -> float:
         """Run time on another network ÷ that on the network as it is, with likely parameters."""
-        return float(max(self.times[0, column] / self.times[0, 0], self._least(column)[0]))
+        return float(max(self.times[0, column] / self.times[0, 0], self.least_ratios(column)[0]))
 
     def changes(self, column: int) -> NDArray[np.float64]:
         """Return the same of every sample, with how well the model fits."""
         changes = self.times[1:, column] / self.times[1:, 0]
         fitted = changes * uncertainty.misfit(self.fit, changes, self.numbers)
-        return np.maximum(fitted, self._least(column)[1:])
+        return np.maximum(fitted, self.least_ratios(column)[1:])
 
-    def _least(self, column: int) -> NDArray[np.float64]:
+    def least_ratios(self, column: int) -> NDArray[np.float64]:
         """Return what no run time is below, of each row, ÷ that on the network as it is."""
         if not self.least.size:
             return np.zeros(len(self.times))
-        least: NDArray[np.float64] = self.least[:, column] / self.anchor_s
+        least: NDArray[np.float64] = self.least[:, column].max(axis=1) / self.anchor_s
         return least
+
+    def usual(self, column: int) -> NDArray[np.float64]:
+        """Return run times of a usual launch of every sample [s].
+
+        Launches differ in what they compute, too; the median of none is below what its bytes take at the bandwidth.
+        """
+        times = self.anchor_s * self.changes(column)
+        if self.own is None or not self.own.is_told:
+            return times
+        times = times * self.own.usual(self.usual_numbers)
+        return np.maximum(times, self.least[1:, column, 0]) if self.least.size else times
+
+    def floor(self, column: int) -> Estimate | None:
+        """Return what the run time is not below [s], with the interval of bandwidth and computing; None if unknown."""
+        if not self.least.size:
+            return None
+        least = self.least[:, column].max(axis=1)
+        return uncertainty.estimate(
+            float(least[0]), least[1:], "s", "bandwidth and computing alone; the greater"
+        )
 
     @property
     def fit(self) -> float:
@@ -146,7 +166,7 @@ def figures(found: replayed.Replayed, of: Asked, own: Launches | None, draws: Se
         grid=grid.tolist(),
         launches=launches,
         own=own,
-        usual=usual,
+        usual_numbers=usual,
         single=single,
         floors=floors,
         least=_least(floors, of.rates(), own_s),
@@ -156,20 +176,20 @@ def figures(found: replayed.Replayed, of: Asked, own: Launches | None, draws: Se
 def _least(
     floors: NDArray[np.float64], rates: NDArray[np.float64], own_s: float | None
 ) -> NDArray[np.float64]:
-    """Return what no prediction is below: [row, column] [s].
+    """Return what no prediction is below, by bandwidth and by computing alone: [row, column, 2] [s].
 
     Floors are of likely networks; those of a sample have its bandwidth and computing. Of a program that was faster than
     its own floor they are less by that.
     """
     likely = np.where(rates[:1] > 0, rates[:1], 1.0)
-    least: NDArray[np.float64] = np.max(floors * np.where(rates[:1] > 0, rates / likely, 1.0), axis=2)
+    least: NDArray[np.float64] = floors * np.where(rates[:1] > 0, rates / likely, 1.0)
     here = float(floors[0].max())
     return least * min(1.0, own_s / here) if own_s is not None and here > 0 else least
 
 
 def as_it_is(of: Figures, source: str) -> Predicted:
     """Return what the model says of the network as it is."""
-    samples = of.times[1:, 0]
+    samples = np.maximum(of.times[1:, 0], of.anchor_s * of.least_ratios(0)[1:])
     value = float(of.times[0, 0])
     time = uncertainty.estimate(
         value, samples, "s", "model alone; parameters and compute times from their intervals"
@@ -200,14 +220,14 @@ def on(asked: Scenario, column: int, of: Figures) -> Predicted:
     likely, factors = of.likely(column), of.changes(column)
     method = "program's own time × the model's change, both networks of one sample; misfit as on the network as it is"
     change = uncertainty.estimate(likely, factors, "ratio", method)
-    value, usual, launch = of.anchor_s * likely, of.anchor_s * factors, None
+    value, launch = of.anchor_s * likely, None
     if of.own is not None and of.own.is_told:
-        one = uncertainty.estimate(value, usual * of.own.single(of.single), "s", f"{method}; one launch")
-        usual, launch = usual * of.own.usual(of.usual), one
+        single = of.anchor_s * factors * of.own.single(of.single)
+        launch = uncertainty.estimate(value, single, "s", f"{method}; one launch")
     return Predicted(
         name=asked.name,
         title=asked.title,
-        time=uncertainty.estimate(value, usual, "s", method),
+        time=uncertainty.estimate(value, of.usual(column), "s", method),
         launch=launch,
         change=change,
         model_s=float(of.times[0, column]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 
-from wulf.base.records import Estimate, HopSource, PathShares, Predicted, Prediction
+from wulf.base.records import Estimate, Floor, HopSource, PathShares, Predicted, Prediction
 from wulf.base.text import printable
 from wulf.base.units import format_bandwidth, format_bytes, format_share, format_spread, format_time
 from wulf.page.blocks import Notes, Page, PageOnly, Section, Verdict, known
@@ -144,8 +144,9 @@ def _networks(found: Prediction) -> Table:
         rows=tuple(_rows(found)),
         note=f"{_BY[found.engine]} Intervals 95 %. 'By the model' is how the model fits the program's own run time "
         "on the network as it is; of the networks it is the program's own time that changes as the model says. "
-        "'Not below': the greater of bandwidth and of computing alone on that network, which no predicted value "
-        "undercuts; intervals may, as launches differ in what they compute. "
+        "'Not below': the greater of bandwidth and of computing alone on that network, with its own interval: no run "
+        "time is below its value, and no interval begins below its lower end, but that of a single launch, as launches "
+        "differ in what they compute. "
         "The last lines are limits, and no networks that can be bought: messages between nodes take no time; and on "
         "the network as it is nothing takes any but the bytes at its bandwidth, or but computing.",
     )
@@ -166,7 +167,7 @@ def _rows(found: Prediction) -> Iterator[tuple[Item, ...]]:
     unknown = [Item("–")] * (3 + launches + (found.base.energy is not None))
     if found.own_s:
         yield (Item("as it was traced"), Item(format_time(found.own_s), found.own_s), *unknown)
-    least = {one.network: max(one.bandwidth_s, one.computing_s) for one in found.floors}
+    least = {one.network: _least(one) for one in found.floors}
     base = f"{found.base.name}, by the model" if found.own_s else found.base.name
     yield _row(found.base, base, least, tells_launches=launches)
     for one in (*found.scenarios, found.bound):
@@ -176,7 +177,7 @@ def _rows(found: Prediction) -> Iterator[tuple[Item, ...]]:
             yield (Item(named), Item(format_time(seconds), seconds), *unknown)
 
 
-def _row(one: Predicted, named: str, least: Mapping[str, float], *, tells_launches: bool) -> tuple[Item, ...]:
+def _row(one: Predicted, named: str, least: Mapping[str, Item], *, tells_launches: bool) -> tuple[Item, ...]:
     flag = FLAGS.get(one.verdict, "")
     return (
         Item(printable(named, 60)),
@@ -184,7 +185,7 @@ def _row(one: Predicted, named: str, least: Mapping[str, float], *, tells_launch
         *([_launch(one.launch)] if tells_launches else []),
         change_item(one.change, flag),
         Item(one.verdict if one.verdict in FLAGS else "–", None, flag),
-        _least(least.get(one.name)),
+        least.get(one.name, Item("–")),
         *([Item(format_spread(one.energy), one.energy.value)] if one.energy is not None else []),
     )
 
@@ -218,8 +219,11 @@ def _paths(found: Prediction) -> Table:
     )
 
 
-def _least(seconds: float | None) -> Item:
-    return Item("–") if seconds is None else Item(format_time(seconds), seconds)
+def _least(one: Floor) -> Item:
+    if one.least is None:
+        seconds = max(one.bandwidth_s, one.computing_s)
+        return Item(format_time(seconds), seconds)
+    return Item(format_spread(one.least), one.least.value)
 
 
 def parts(path: PathShares) -> tuple[float, float, float, float]:
