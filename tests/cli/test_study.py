@@ -93,3 +93,20 @@ def test_a_metric_that_never_works_ends_it(place: Path) -> None:
 def test_it_takes_a_study(place: Path) -> None:
     assert "--list" in wulf(place, "study").stderr
     assert "one of them" in wulf(place, "study", "which.toml", "--list").stderr
+
+
+def test_a_study_asks_for_the_energy_of_commands_and_says_why_it_has_none(place: Path) -> None:
+    """Of runs that are too short for a reading of a node's power, or of a node without it."""
+    (place / "joules.toml").write_text(
+        'title = "Energy"\n[[factor]]\nname = "program"\ncommand = ["sleep 0.01", "sleep 0.02"]\n'
+        '[[metric]]\nname = "time"\ncommand = "{program}"\nenergy = "node"\n[design]\nreplications = 1\n'
+    )
+    ran = wulf(
+        place, "bench", "study", "joules.toml", "--cluster", "local", "--run", "j", "--json", timeout=600
+    )
+    found = json.loads(ran.stdout)["result"]
+    figures = {one["figure"]: one for one in found["cells"][0]["figures"]}
+    assert figures["time"]["value"]["unit"] == "s" and figures["time"]["failures"] == {}
+    assert figures["time energy"]["value"] is None
+    (why,) = figures["time energy"]["failures"]
+    assert "local1: ipmitool" in why or "look" in why or "readings" in why

@@ -12,38 +12,45 @@ from wulf.base.records import NodeContext, Usage
 from wulf.base.units import format_value
 from wulf.node.facts import energy
 from wulf.page.terminal import page_text
-from wulf.stats.estimate.resources import cpu_energy, resources
+from wulf.stats.estimate.resources import cpu_energy, energy_lacks, resources
 from wulf.tools.measure.page.summary_tables import resources_table
 from wulf.tools.predict.energy import with_energy
 from wulf.tools.predict.page import view
+
+UNKNOWN = {"cpu_joules": "no energy counters (RAPL): there is no /sys/class/powercap"}
 
 
 def counted(*joules, interval_s=2.0):
     """Return a launch on as many nodes, whose counters said this around it."""
     names = [f"n{place}" for place in range(len(joules))]
     contexts = [
-        NodeContext(node=name, interval_s=interval_s, cpu_joules=spent)
+        NodeContext(node=name, interval_s=interval_s, cpu_joules=spent, unknown=UNKNOWN)
         for name, spent in zip(names, joules, strict=True)
     ]
     return replace(result().launch, place=(*names, *names), context=contexts)
 
 
 @pytest.mark.parametrize(
-    ("joules", "run_s", "expected"),
+    ("joules", "run_s", "expected", "lack"),
     [
-        ((150.0, 50.0), 1.9, 200.0),
-        ((150.0, None), 1.9, None),
+        ((150.0, 50.0), 1.9, 200.0, None),
+        ((150.0, None), 1.9, None, "no energy counters (RAPL): there is no /sys/class/powercap"),
         # Most of the time between the looks was not the run's.
-        ((150.0, 50.0), 1.5, None),
+        ((150.0, 50.0), 1.5, None, "less than 80%"),
     ],
 )
-def test_a_run_takes_what_all_its_nodes_count_and_else_nothing_is_said(joules, run_s, expected):
-    assert cpu_energy(counted(*joules), run_s) == expected
+def test_a_run_takes_what_all_its_nodes_count_and_else_the_reason_is_said(joules, run_s, expected, lack):
+    launch = counted(*joules)
+    lacks = energy_lacks(launch, run_s)
+    if lack is None:
+        assert lacks == {} and cpu_energy(launch) == expected
+    else:
+        assert lacks and all(lack in why for why in lacks.values())
 
 
 def test_a_node_that_was_not_looked_at_is_not_one_that_takes_nothing():
     launch = counted(150.0, 50.0)
-    assert cpu_energy(replace(launch, context=launch.context[:1]), 1.9) is None
+    assert energy_lacks(replace(launch, context=launch.context[:1]), 1.9) == {"n1": "it was not looked at"}
 
 
 def used(joules, place=0):
@@ -51,7 +58,7 @@ def used(joules, place=0):
     one = result(place)
     run_s = one.samples[0].batch_medians_ns[0] * 1e-9
     names = sorted(set(one.launch.place))
-    context = [NodeContext(node=name, interval_s=run_s, cpu_joules=joules) for name in names]
+    context = [NodeContext(node=name, interval_s=run_s, cpu_joules=joules, unknown=UNKNOWN) for name in names]
     usage = Usage(user_s=1.0, system_s=0.1, peak_bytes=1000)
     return replace(one, launch=replace(one.launch, usage=usage, context=context)), len(names)
 
@@ -65,7 +72,10 @@ def test_launches_of_a_command_have_a_median_of_energy():
     assert "energy" in table.columns[-1].name and "RAPL" in table.note
     (without,) = resources([replace(used(None)[0])], 0.95)
     assert without.cpu_energy is None
-    assert len(resources_table([without]).columns) == len(table.columns) - 1
+    bare = resources_table([without])
+    assert len(bare.columns) == len(table.columns) - 1
+    assert "Energy: not told (" in bare.note and "there is no /sys/class/powercap" in bare.note
+    assert "not told" not in table.note and found.energy_lacks == {}
 
 
 def test_a_prediction_has_the_energy_of_all_nodes_with_the_watts_that_were_given():

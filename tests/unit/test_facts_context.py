@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import time
-from importlib import resources
 from random import Random
 
 import msgspec
@@ -18,7 +17,7 @@ from wulf.base.contracts import NodeResult
 from wulf.base.records import NodeContext, Scheduled
 from wulf.node.cluster.inventory import local
 from wulf.node.cluster.transport import open_transport
-from wulf.node.facts.capture import snapshot
+from wulf.node.facts.capture import scripts, snapshot
 from wulf.node.facts.context import (
     Limits,
     RankScheduled,
@@ -231,7 +230,7 @@ def test_energy_counters_are_read_from_where_the_kernel_has_them(tmp_path) -> No
         (place / "max_energy_range_uj").write_text("262143328850\n")
         if spent is not None:
             (place / "energy_uj").write_text(f"{spent}\n")
-    script = resources.files("wulf.node.facts").joinpath("context.sh").read_bytes()
+    script = scripts("energy.sh", "context.sh")
 
     def printed() -> Snapshot:
         shown = subprocess.run(

@@ -83,6 +83,11 @@ def test_a_file_says_what_is_varied_and_measured() -> None:
         ("{solver} input", "{sover} input", r"x.toml:15: metric\[0\].command: .*sover"),
         ("{solver} input", "./c input", r"x.toml:9: factor\[1\]: .*solver"),
         ("rate ([0-9.]+)", "rate [0-9.]+", r"x.toml:16: metric\[0\].match: one group"),
+        (
+            'op = "tcp_rr"',
+            'op = "tcp_rr"\nenergy = "cpu"',
+            r"x.toml:23: metric\[1\].energy: .*about a command",
+        ),
         ('op = "tcp_rr"', 'op = "tcp_rr"\ncommand = "x"', r"x.toml:20: metric\[1\]: .*takes one of"),
         ('"1KiB"]', '"1QiB"]', r"x.toml:23: metric\[1\].sizes: .*1QiB"),
         ("values = [0.3]", "values = [0.3, 4]", r"x.toml:28: published\[0\].values: 2 values of 1 sizes"),

@@ -301,6 +301,8 @@ class Resources(Record, frozen=True, kw_only=True):
     #: Energy of the CPUs of all its nodes and their memory, by their counters (RAPL), from just before to just after a
     #: launch [J]; null where not all nodes say it, or a launch is short beside that.
     cpu_energy: Estimate | None = None
+    #: Node → what was looked at and does not say it, where it is null.
+    energy_lacks: dict[str, str] = {}
 
 
 class PeriodEstimate(Record, frozen=True, kw_only=True):

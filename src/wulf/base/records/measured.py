@@ -237,6 +237,19 @@ class NodeContext(Record, frozen=True, kw_only=True):
     unknown: dict[str, str] = {}
 
 
+class NodesPower(Record, frozen=True, kw_only=True):
+    """What all nodes took while something ran, its start and end included, as they measure it."""
+
+    #: CPUs and their memory (RAPL) [W]; null where a node does not say it.
+    cpu_w: float | None
+    #: Whole nodes (IPMI, DCMI) [W]; null where a node does not say it.
+    node_w: float | None
+    #: Node → why its CPUs' power is not known.
+    lacks: dict[str, str] = {}
+    #: Node → why the power of the whole node is not known.
+    node_lacks: dict[str, str] = {}
+
+
 class NodeRecord(Record, frozen=True, kw_only=True, tag="node", gc=False):
     """Facts of a node at the start of a run (provenance)."""
 

@@ -40,7 +40,7 @@ def capture(
             taken(result)
         found[result.node] = record(result, interface_of(interface, result.node), catalogue)
 
-    script = resources.files("wulf.node.facts").joinpath("capture.sh").read_bytes()
+    script = scripts("capture.sh")
     for name, named in by_interface(interface, nodes).items():
         arguments = [_checked(name), *paths(catalogue), *parameters(catalogue)]
         transport.run(["sh", "-s", "--", *arguments], named, timeout_s=timeout_s, stdin=script, each=take)
@@ -51,12 +51,17 @@ def snapshot(
     transport: Transport, nodes: Sequence[str], interface: Interface, *, timeout_s: float = 20.0
 ) -> list[Snapshot]:
     """Counters of every node now; two of them around a launch give its context (`wulf.node.facts.context`)."""
-    script = resources.files("wulf.node.facts").joinpath("context.sh").read_bytes()
+    script = scripts("energy.sh", "context.sh")
     results: dict[str, NodeResult] = {}
     for name, named in by_interface(interface, nodes).items():
         arguments = [_checked(name)] if name is not None else []
         results |= transport.run(["sh", "-s", "--", *arguments], named, timeout_s=timeout_s, stdin=script)
     return [read_snapshot(results[node]) for node in nodes]
+
+
+def scripts(*names: str) -> bytes:
+    """Return scripts of this folder, one after the other, for a shell on a node."""
+    return b"".join(resources.files("wulf.node.facts").joinpath(name).read_bytes() for name in names)
 
 
 def _checked(interface: str | None) -> str:

@@ -1,4 +1,4 @@
-# Counters of one node, cheap enough to read around every launch. POSIX sh; run as: sh -s -- [INTERFACE [ROOT]] <context.sh
+# Counters of one node, cheap enough to read around every launch. POSIX sh; run as: cat energy.sh context.sh | sh -s -- [INTERFACE [ROOT]]
 # Prints "#name", then the content with a space before each line; or "!name reason" when it cannot be had.
 # What the shell can read itself starts no process.
 export LC_ALL=C
@@ -53,21 +53,7 @@ fi
 get loadavg '' /proc/loadavg
 get allowed Cpus_allowed_list /proc/self/status
 values frequency /sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq
-energy() {
-	if [ ! -r "$1/name" ]; then
-		echo '!energy no energy counters (RAPL)'
-		return
-	fi
-	echo '#energy'
-	for zone; do
-		name=unreadable spent=unreadable range=0
-		{ read -r name <"$zone/name"; } 2>/dev/null
-		{ read -r spent <"$zone/energy_uj"; } 2>/dev/null
-		{ read -r range <"$zone/max_energy_range_uj"; } 2>/dev/null
-		printf ' %s %s %s %s\n' "${zone##*/}" "$name" "${spent:-unreadable}" "${range:-0}"
-	done
-}
-energy "$2"/sys/class/powercap/intel-rapl:*
+energy "$2"
 if [ -n "$1" ]; then
 	values nic /sys/class/net/"$1"/statistics/*errors /sys/class/net/"$1"/statistics/*dropped
 fi

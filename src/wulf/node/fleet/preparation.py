@@ -430,6 +430,20 @@ def _share(config: ClusterConfig, contexts: Sequence[NodeContext]) -> bool:
     return config.shares_cpu(*(context.node for context in contexts))
 
 
+def _counted_once(config: ClusterConfig, contexts: Sequence[NodeContext]) -> list[NodeContext]:
+    """Return contexts of which one node of each machine has its energy: the counters are those of all of them."""
+    found: list[NodeContext] = []
+    for context in contexts:
+        same = next((one.node for one in found if _one_machine(config, one.node, context.node)), None)
+        if same is None or context.cpu_joules is None:
+            found.append(context)
+            continue
+        why = f"it is on one machine with {same}, whose counters have it already"
+        unknown = {**context.unknown, "cpu_joules": why}
+        found.append(msgspec.structs.replace(context, cpu_joules=None, unknown=unknown))
+    return found
+
+
 def _lost(snapshots: Iterable[Snapshot]) -> dict[str, str]:
     return {look.node: look.unreachable for look in snapshots if look.unreachable is not None}
 
@@ -454,7 +468,7 @@ def _observation(config: ClusterConfig, transport: Transport) -> Observation:
         def finish() -> LaunchContext:
             after = snapshot(transport, nodes, config.interface)
             contexts = [difference(a, b, own_cpus(a.node)) for a, b in zip(before, after, strict=True)]
-            return LaunchContext(contexts=contexts, unreachable=_lost(after))
+            return LaunchContext(contexts=_counted_once(config, contexts), unreachable=_lost(after))
 
         return finish
 

@@ -21,12 +21,15 @@ def resources(results: Sequence[LaunchResult], confidence: float) -> Iterator[Re
     """Yield the medians over the good launches of each command at a place."""
     found: dict[tuple[str, Place], list[tuple[Usage, float]]] = defaultdict(list)
     energies: dict[tuple[str, Place], list[float | None]] = defaultdict(list)
+    lacks: dict[tuple[str, Place], dict[str, str]] = defaultdict(dict)
     for result in results:
         launch = result.launch
         if launch.status == "ok" and launch.usage is not None:
             run_s = result.samples[0].batch_medians_ns[0] * 1e-9
             found[launch.op, launch.place].append((launch.usage, run_s))
-            energies[launch.op, launch.place].append(cpu_energy(launch, run_s))
+            without = energy_lacks(launch, run_s)
+            lacks[launch.op, launch.place] |= without
+            energies[launch.op, launch.place].append(None if without else cpu_energy(launch))
     for (op, place), used in found.items():
         cpu = [_sum(usage) for usage, _ in used]
         busy = [
@@ -39,22 +42,32 @@ def resources(results: Sequence[LaunchResult], confidence: float) -> Iterator[Re
             kernel=_median([usage.system_s for usage, _ in used], "s", confidence, STEP_S),
             busy=_median(busy, "ratio", confidence, STEP_S / statistics.median(run_s for _, run_s in used)),
             peak=_median([usage.peak_bytes for usage, _ in used], "B", confidence),
-            cpu_energy=_median(energies[op, place], "J", confidence),
+            cpu_energy=(energy := _median(energies[op, place], "J", confidence)),
+            energy_lacks=lacks[op, place] if energy is None else {},
         )
 
 
-def cpu_energy(launch: Launch, run_s: float) -> float | None:
-    """Return what the CPUs of all nodes of a launch took [J]; None where a node does not say, or waited meanwhile."""
+def energy_lacks(launch: Launch, run_s: float) -> dict[str, str]:
+    """Return why nodes of a launch do not say what energy it took; empty where all do."""
     nodes = {node.node: node for node in launch.context}
-    total = 0.0
-    for name in set(launch.place):
+    found = {}
+    for name in dict.fromkeys(launch.place):
         node = nodes.get(name)
-        if node is None or node.cpu_joules is None or node.interval_s is None:
-            return None
-        if run_s < _RUNNING * node.interval_s:
-            return None
-        total += node.cpu_joules
-    return total
+        if node is None or node.interval_s is None:
+            found[name] = "it was not looked at"
+        elif node.cpu_joules is None:
+            found[name] = node.unknown.get("cpu_joules", "it does not say why")
+        elif run_s < _RUNNING * node.interval_s:
+            found[name] = (
+                f"a launch is less than {_RUNNING:.0%} of the time between the looks at its counters"
+            )
+    return found
+
+
+def cpu_energy(launch: Launch) -> float:
+    """Return what the CPUs of all nodes of a launch took [J]: of one that lacks nothing."""
+    names = set(launch.place)
+    return sum(node.cpu_joules or 0.0 for node in launch.context if node.node in names)
 
 
 def _sum(usage: Usage) -> float | None:

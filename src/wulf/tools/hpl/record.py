@@ -6,7 +6,7 @@ from typing import Literal
 
 from wulf.base.records.base import Estimate, Record
 from wulf.base.records.libraries import BlasRank
-from wulf.base.records.measured import NodeRecord, RunHead
+from wulf.base.records.measured import NodeRecord, NodesPower, RunHead
 
 BROADCASTS = ("1ring", "1ringM", "2ring", "2ringM", "long", "longM")
 SWAPS = ("binary exchange", "long", "mix")
@@ -78,17 +78,6 @@ class HplAsked(Record, frozen=True, kw_only=True):
         return f"N {self.n}, {self.setting.shown}"
 
 
-class HplPower(Record, frozen=True, kw_only=True):
-    """What all nodes took during a launch, start and check included, as they measure it."""
-
-    #: CPUs and their memory (RAPL) [W]; null where a node does not say it.
-    cpu_w: float | None
-    #: Whole nodes (IPMI, DCMI) [W]; null where a node does not say it.
-    node_w: float | None
-    #: Node → why its CPUs' power is not known.
-    lacks: dict[str, str] = {}
-
-
 HplPhase = Literal["size", "blas", "search", "large", "confirm"]
 
 
@@ -127,7 +116,7 @@ class HplLaunch(Record, frozen=True, kw_only=True):
     #: Command line on the first node.
     argv: list[str] = []
     #: What the nodes took meanwhile; null where nobody looked.
-    power: HplPower | None = None
+    power: NodesPower | None = None
 
 
 class PeakPart(Record, frozen=True, kw_only=True):

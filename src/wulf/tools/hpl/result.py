@@ -228,6 +228,8 @@ def _notes(manifest: HplManifest, confirming: Sequence[HplLaunch], gflops: Estim
         )
     if lacks := {why for one in confirming if one.power is not None for why in one.power.lacks.values()}:
         found.append(f"the CPUs' power is not known: {', '.join(sorted(lacks))}")
+    if lacks := {why for one in confirming if one.power is not None for why in one.power.node_lacks.values()}:
+        found.append(f"the power of whole nodes is not known: {', '.join(sorted(lacks))}")
     if plan.kind == "hpcc" and not plan.asked:
         found.append(
             "HPL ran within hpcc, which makes all its other tests first at every launch: with an xhpl more settings "

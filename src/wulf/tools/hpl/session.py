@@ -18,12 +18,12 @@ from wulf.base.output_values import cpu_list
 from wulf.base.records import NodeRecord
 from wulf.node.cluster import inventory
 from wulf.node.cluster.inventory import ClusterConfig
-from wulf.node.fleet import allocation
+from wulf.node.fleet import allocation, power
 from wulf.node.fleet import preparation as cluster_site
 from wulf.node.fleet.clusters import config_of, distinct
 from wulf.node.fleet.new_run import head, new_seed, place_of
 from wulf.stats.estimate import ranking
-from wulf.tools.hpl import given_problems, installation, launching, peak, power, run_time
+from wulf.tools.hpl import given_problems, installation, launching, peak, run_time
 from wulf.tools.hpl import program as hpl
 from wulf.tools.hpl import result as hpl_result
 from wulf.tools.hpl.libraries import libraries_of, ranked

@@ -133,6 +133,8 @@ class MetricSection(_Written, frozen=True, kw_only=True):
     unit: str = ""
     better: Literal["lower", "higher"] = "lower"
     ranks: Annotated[int, msgspec.Meta(ge=0)] = 0
+    #: Of a command: the energy of its runs, too.
+    energy: Literal["", "cpu", "node"] = ""
     hpl: HplSection | None = None
     job: list[JobSection] = []
     gap: str = ""
@@ -256,7 +258,8 @@ def read(text: str, origin: str, name: str, *, short: bool = False) -> Written:
     _require_once(document, "factor", [factor.name for factor in factors])
     _require_apart(document, factors)
     metrics = [_metric(document, number, one, short=short) for number, one in enumerate(said.metric)]
-    _require_once(document, "metric", [metric.name for metric in metrics])
+    named = [name for metric in metrics for name in (metric.name, metric.energy_figure) if name]
+    _require_once(document, "metric", named)
     _require_places(document, factors, metrics)
     return Written(
         name,
@@ -406,6 +409,8 @@ def _metric(
             f"metric {said.name!r} takes one of op, command, hpl, job; it has {', '.join(given) or 'none'}",
         )
     takes_s = _parsed(document, f"{path}.takes", parse_duration, said.takes) if said.takes else None
+    if said.energy and not said.command:
+        document.fail(f"{path}.energy", "energy is about a command")
     if said.op:
         return _operation(document, path, said, short=short)
     for key in ("sizes", "line"):
@@ -427,6 +432,7 @@ def _metric(
         command=said.short.command if short and said.short.command else said.command,
         ranks=said.ranks,
         match=said.match,
+        energy=said.energy,
         takes_s=takes_s,
     )
 

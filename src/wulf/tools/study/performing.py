@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -14,12 +14,13 @@ from wulf.base import catalogue
 from wulf.base.contracts import Say, Transport
 from wulf.base.errors import ConfigError, TransportError, UsageError, WulfError
 from wulf.base.nodeset import reasons_text
+from wulf.base.output_values import Unknown
 from wulf.base.records import NodeRecord, Operation, Pair, Part, Place, Values, Workload
 from wulf.node.change import steps
 from wulf.node.change.transaction import NotRestoredError, StepError
 from wulf.node.cluster import inventory
 from wulf.node.cluster.inventory import ClusterConfig
-from wulf.node.fleet import change, interfaces, preparation
+from wulf.node.fleet import change, interfaces, power, preparation
 from wulf.node.fleet.clusters import cluster, distinct
 from wulf.node.fleet.placement import spread
 from wulf.node.probe import command, ladder
@@ -245,14 +246,15 @@ class Performer:
         except NotRestoredError:
             raise
         except StepError as failure:
-            return Measured({}, {metric.name: str(failure) for metric in plan.metrics}, [])
+            gathered.failures.update(_without(plan.metrics, failure))
+            return gathered
         for metric in plan.metrics:
             try:
                 self._metric(plan, metric, stand, wanted, seed, gathered)
             except NotRestoredError:
                 raise
             except WulfError as failure:
-                gathered.failures[metric.name] = str(failure)
+                gathered.failures.update(_without([metric], failure))
         return gathered
 
     def _metric(
@@ -326,13 +328,24 @@ class Performer:
             )
         text = command.placed(text, stand.config.transport)
         env = {**job_environment(wanted.set), **variables}
-        with stand.bench.held():
+        nodes = stand.nodes[: 1 if stand.config.transport == "local" else None]
+        with (
+            stand.bench.held(),
+            power.Meter(stand.transport, nodes) if metric.energy else nullcontext() as meter,
+        ):
             ran = command.run(stand.transport, stand.nodes[0], text, env)
         run_time_s = command.run_time_s(ran)
         value = command.number(metric.match, ran) if metric.match else run_time_s
         if not 0 < value < math.inf:
             raise TrialError(f"{value:g}: only numbers above zero can be compared as ratios")
         gathered.values[metric.name] = value
+        if meter is not None and metric.energy:
+            try:
+                gathered.values[metric.energy_figure] = power.joules(
+                    meter.readings, metric.energy, run_time_s
+                )
+            except Unknown as lack:
+                gathered.failures[metric.energy_figure] = str(lack)
 
     def _operation(
         self,
@@ -359,6 +372,11 @@ class Performer:
             if size in logs:
                 time_s = math.exp(sum(logs[size]) / len(logs[size]))
                 gathered.values[name] = size / time_s if metric.bandwidth else time_s
+
+
+def _without(metrics: Sequence[StudyMetric], failure: Exception) -> dict[str, str]:
+    """Return what a failure leaves without a value, and the reason."""
+    return {metric.of(figure).name: str(failure) for metric in metrics for figure, _ in metric.figures}
 
 
 def _places(operation: Operation, stand: Stand, wanted: Conditions, metric: StudyMetric) -> list[Place]:

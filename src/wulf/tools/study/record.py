@@ -103,6 +103,8 @@ class StudyMetric(Record, frozen=True, kw_only=True):
     jobs: list[StudyJob] = []
     #: Mean time between two submissions [s]; 0 where all are submitted at once.
     gap_s: float = 0.0
+    #: Of a command: the energy of a run is a figure, too, of CPUs and memory (RAPL) or of whole nodes (IPMI).
+    energy: Literal["", "cpu", "node"] = ""
     #: A straight line is fitted through the values by size.
     line: bool = False
     #: How long a run of it takes, as the file says [s]; null where it does not.
@@ -113,12 +115,21 @@ class StudyMetric(Record, frozen=True, kw_only=True):
         """Names of what it gives, and the size that each is at; one without sizes is at 0."""
         if self.kind == "jobs":
             return [(f"{self.name} {what}", 0) for what in OF_JOBS]
+        if self.energy:
+            return [(self.name, 0), (self.energy_figure, 0)]
         if self.kind != "operation" or len(self.sizes_bytes) == 1:
             return [(self.name, self.sizes_bytes[0] if self.sizes_bytes else 0)]
         return [(f"{self.name} {size} B", size) for size in self.sizes_bytes]
 
+    @property
+    def energy_figure(self) -> str:
+        """What the energy of its runs is called; empty where nobody asks for it."""
+        return f"{self.name} energy" if self.energy else ""
+
     def of(self, figure: str) -> StudyMetric:
         """Return the metric with the unit of one of its figures, and which of its values are better."""
+        if figure == self.energy_figure:
+            return msgspec.structs.replace(self, name=figure, unit="J", better="lower")
         if self.kind != "jobs":
             return self
         unit, better = OF_JOBS[figure.removeprefix(f"{self.name} ")]

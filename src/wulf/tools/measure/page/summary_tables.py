@@ -6,10 +6,12 @@ import statistics
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+from wulf.base.nodeset import fold
 from wulf.base.records import Launch, LogGP, Operation, Overhead, Overlap, Resources
+from wulf.base.text import printable
 from wulf.base.units import format_bytes, format_portion, format_time, format_value
 from wulf.page.parts import Column, Item, Table
-from wulf.page.words import change_item, estimate_item, name, place_name, sized
+from wulf.page.words import change_item, estimate_item, listed, name, place_name, sized
 from wulf.tools.measure.page.tables import parameter_item
 
 LOAD_NOTE = (
@@ -189,6 +191,18 @@ def overlaps_table(overlaps: Sequence[Overlap], operations: Mapping[str, Operati
     )
 
 
+def _no_energy(resources: Sequence[Resources]) -> str:
+    """Say what was looked at for the energy of launches in vain."""
+    nodes: dict[str, dict[str, None]] = {}
+    for one in resources:
+        for node, why in one.energy_lacks.items():
+            nodes.setdefault(why, {})[node] = None
+    why = listed(
+        [f"{name(fold(list(found)))}: {printable(reason, 160)}" for reason, found in nodes.items()], 3
+    )
+    return f" Energy: not told ({why})." if why else ""
+
+
 def resources_table(resources: Sequence[Resources]) -> Table:
     """Return what commands took of the node that they were started on, and what energy of all their nodes."""
     has_energy = any(one.cpu_energy is not None for one in resources)
@@ -218,6 +232,6 @@ def resources_table(resources: Sequence[Resources]) -> Table:
             " Energy: by the counters of the CPUs (RAPL) of all nodes, from just before to just after a launch, "
             "whoever used them; what else is in a node takes energy, too."
             if has_energy
-            else ""
+            else _no_energy(resources)
         ),
     )

@@ -1,73 +1,68 @@
-"""What nodes take while HPL runs, as they measure it: energy counters of CPUs (RAPL), and of the whole node (IPMI)."""
+"""What nodes take while something runs, as they measure it: CPUs by energy counters (RAPL), the whole node by IPMI."""
 
 from __future__ import annotations
 
-import re
 import statistics
 import threading
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from wulf.base.contracts import Transport
 from wulf.base.errors import WulfError
-from wulf.base.output_values import Unknown
+from wulf.base.output_values import Unknown, number
+from wulf.base.records import NodesPower
 from wulf.node.facts import energy
-from wulf.tools.hpl.record import HplPower
+from wulf.node.facts.capture import scripts
+from wulf.node.facts.tree import Tree
 
 #: From one look to the next [s]: a counter of energy comes round after minutes.
 EVERY_S = 10.0
 ASK_S = 20.0
-#: Energy counters of the kernel (Documentation/power/powercap), those of packages, their memory and the platform; and
-#: DCMI's reading. The first argument stands before /sys, for trees that were captured.
-SCRIPT = """
-for d in "$1"/sys/class/powercap/intel-rapl:*; do
-    [ -e "$d/name" ] || continue
-    read -r n 2>/dev/null <"$d/name" || n=unreadable
-    read -r e 2>/dev/null <"$d/energy_uj" || e=unreadable
-    read -r m 2>/dev/null <"$d/max_energy_range_uj" || m=0
-    echo "rapl ${d##*/} $n $e $m"
-done
-if command -v ipmitool >/dev/null 2>&1; then
-    ipmitool dcmi power reading 2>/dev/null |
-        sed -n 's/.*Instantaneous power reading: *\\([0-9][0-9]*\\) Watts.*/ipmi \\1/p'
-fi
-date +'time %s%N'
+#: A run is so much of the time in which its energy was counted, at least.
+RUNNING = 0.8
+_LOOK = b"""export LC_ALL=C
+energy "$1"
+node_power
+date +'#time%n %s%N'
 """
-_RAPL = re.compile(r"rapl (.*)")
-_IPMI = re.compile(r"ipmi (\d{1,6})")
-_TIME = re.compile(r"time (\d{19})")
+
+
+def script() -> bytes:
+    """Return what a node's shell runs for a look; its argument stands before /sys, for trees that were captured."""
+    return scripts("energy.sh") + _LOOK
 
 
 class Reading(NamedTuple):
     """What a node says at a time."""
 
     at_s: float
-    #: Domain → energy since some time, and where it comes round [J].
+    #: Domain → energy since some time, and where it comes round [J]; empty where there is a `lack`.
     joules: energy.Joules
-    #: Of the whole node [W]; None where it does not say.
+    #: Of the whole node [W]; None where there is a `node_lack`.
     node_w: float | None
-    #: Why the counters say nothing; empty where they do.
-    lack: str
+    #: What was looked at and says nothing; empty where it does.
+    lack: str = ""
+    node_lack: str = ""
 
 
 def parse(text: str) -> Reading | None:
     """Return what the script printed; None where it did not come complete."""
-    time = _TIME.search(text)
-    if time is None:
-        return None
-    joules, lack = energy.Joules(), ""
+    tree = Tree(text)
     try:
-        joules = energy.joules(_RAPL.findall(text))
+        at_s = number(tree.text("time"), "the time") * 1e-9
+    except Unknown:
+        return None
+    joules, node_w, lack, node_lack = energy.Joules(), None, "", ""
+    try:
+        joules = energy.joules(tree.lines("energy"))
     except Unknown as reason:
         lack = str(reason)
-    ipmi = _IPMI.search(text)
-    return Reading(
-        at_s=int(time[1]) * 1e-9,
-        joules=joules,
-        node_w=float(ipmi[1]) if ipmi else None,
-        lack=lack,
-    )
+    try:
+        node_w = number(tree.text("node_power"), "the node's power")
+    except Unknown as reason:
+        node_lack = str(reason)
+    return Reading(at_s, joules, node_w, lack, node_lack)
 
 
 def cpu_watts(readings: Sequence[Reading]) -> float | None:
@@ -85,7 +80,7 @@ def cpu_watts(readings: Sequence[Reading]) -> float | None:
     return spent / lasted_s if lasted_s > 0 else None
 
 
-def of_nodes(readings: Mapping[str, Sequence[Reading]]) -> HplPower:
+def of_nodes(readings: Mapping[str, Sequence[Reading]]) -> NodesPower:
     """Return what all nodes took together, as far as all of them say it."""
     cpu = {node: cpu_watts(several) for node, several in readings.items()}
     whole = {
@@ -98,12 +93,52 @@ def of_nodes(readings: Mapping[str, Sequence[Reading]]) -> HplPower:
         for node, several in readings.items()
         if cpu[node] is None
     }
+    node_lacks = {
+        node: next((one.node_lack for one in several if one.node_lack), "it has not answered")
+        for node, several in readings.items()
+        if node not in whole
+    }
     known = [watts for watts in cpu.values() if watts is not None]
-    return HplPower(
+    return NodesPower(
         cpu_w=sum(known) if known and len(known) == len(readings) else None,
         node_w=sum(whole.values()) if whole and len(whole) == len(readings) else None,
         lacks=lacks,
+        node_lacks=node_lacks,
     )
+
+
+#: Readings of the whole node's power that have a mean to speak of, at least.
+FEWEST = 3
+
+
+def joules(readings: Mapping[str, Sequence[Reading]], of: Literal["cpu", "node"], run_s: float) -> float:
+    """Return the energy of a run [J]: the mean power of all nodes meanwhile, for as long as it ran.
+
+    Parameters
+    ----------
+    of
+        CPUs and their memory (RAPL), or whole nodes (IPMI).
+    run_s
+        Of what ran, without its start.
+
+    Raises
+    ------
+    Unknown
+        A node does not say it; names what was looked at.
+    """
+    found = of_nodes(readings)
+    watts, lacks = (found.cpu_w, found.lacks) if of == "cpu" else (found.node_w, found.node_lacks)
+    if watts is None:
+        raise Unknown("; ".join(f"{node}: {why}" for node, why in lacks.items()) or "no node was looked at")
+    longest_s = max(several[-1].at_s - several[0].at_s for several in readings.values())
+    if run_s < RUNNING * longest_s:
+        raise Unknown(f"it ran {run_s:.1f} of the {longest_s:.1f} s between the first and the last look")
+    fewest = min(map(len, readings.values()))
+    if of == "node" and fewest < FEWEST:
+        raise Unknown(
+            f"{fewest} readings of a node's power, {EVERY_S:g} s apart, are too few: {FEWEST} at least"
+        )
+    return watts * run_s
 
 
 class Meter:
@@ -111,7 +146,7 @@ class Meter:
 
     def __init__(self, transport: Transport, nodes: Sequence[str]) -> None:
         self._transport = transport
-        self._readings: dict[str, list[Reading]] = {node: [] for node in nodes}
+        self.readings: dict[str, list[Reading]] = {node: [] for node in nodes}
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look_again, daemon=True)
 
@@ -127,9 +162,9 @@ class Meter:
         self._thread.join()
         self._look()
 
-    def power(self) -> HplPower:
+    def power(self) -> NodesPower:
         """Return what the nodes took meanwhile."""
-        return of_nodes(self._readings)
+        return of_nodes(self.readings)
 
     def _look_again(self) -> None:
         while not self._over.wait(EVERY_S):
@@ -138,11 +173,11 @@ class Meter:
     def _look(self) -> None:
         try:
             answers = self._transport.run(
-                ["sh", "-c", SCRIPT, "sh", ""], list(self._readings), timeout_s=ASK_S
+                ["sh", "-s", "--", ""], list(self.readings), timeout_s=ASK_S, stdin=script()
             )
         except WulfError:
             return  # what is missing is said: it is no reason to end what is measured
         for node, answer in answers.items():
             found = parse(answer.stdout.decode(errors="replace")) if answer.status == "ok" else None
             if found is not None:
-                self._readings[node].append(found)
+                self.readings[node].append(found)
