@@ -129,7 +129,7 @@ MappedFile::MappedFile(const std::string &path) {
     const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (file < 0)
         throw InputError(path + ": " + std::strerror(errno));
-    struct stat status{};
+    struct stat status {};
     void *start = nullptr;
     const bool known = fstat(file, &status) == 0 && S_ISREG(status.st_mode);
     if (known && status.st_size > 0)
@@ -189,6 +189,9 @@ Stream::Stream(std::span<const std::byte> bytes, std::string name) : name_(std::
     for (char *text : {header_.host, header_.library})
         text[sizeof header_.host - 1] = '\0';
     header_.program[sizeof header_.program - 1] = '\0';
+    threads_ = read<trace_threads>(bytes.subspan(TRACE_THREADS_OFFSET));
+    for (trace_thread &thread : threads_.of)
+        thread.name[sizeof thread.name - 1] = '\0';
 }
 
 void Stream::fail(const std::string &what) const {

@@ -51,6 +51,8 @@ class Stream {
     Stream(std::span<const std::byte> bytes, std::string name);
 
     [[nodiscard]] const trace_header &header() const { return header_; }
+    // Of threads that call MPI; all zero where they were not counted.
+    [[nodiscard]] const trace_threads &threads() const { return threads_; }
     // False at the end. Throws InputError where a record is none.
     bool next(Event &event) {
         if (place_ == slots_.size() / TRACE_SLOT_BYTES)
@@ -87,6 +89,7 @@ class Stream {
     uint64_t place_ = 0, begin_ = 0; // [slots]
     std::string name_;
     trace_header header_{};
+    trace_threads threads_{};
 };
 
 class Trace {

@@ -41,6 +41,30 @@ struct trace_header {
     char host[256], library[256], program[1024];
 };
 
+/* Behind the header, within its TRACE_HEADER_BYTES: which threads called MPI, and how far their calls were at
+ * the same time. Only of a program that finished and may call from several threads (MPI_THREAD_MULTIPLE). */
+enum { TRACE_THREADS_OFFSET = 2048, TRACE_THREADS_NAMED = 16 };
+
+struct trace_thread {
+    char name[16]; /* as the system has it */
+    uint64_t calls;
+    uint64_t overlapping;    /* of them, at the same time as another thread's */
+    uint64_t overlapping_ns; /* what these took */
+};
+
+struct trace_threads {
+    uint32_t threads;    /* that called MPI; 0: not counted */
+    uint32_t checksum;   /* CRC-32C of this with 0 here */
+    uint64_t overlap_ns; /* time in which two threads or more were within MPI */
+    uint64_t
+        overlapping_ns; /* what calls took that were at the same time as others, of all threads together */
+    struct trace_thread of[TRACE_THREADS_NAMED]; /* the first of them, in the order of their first calls */
+};
+
+/* Calls of threads that are at the same time for less than this part of a run are replayed one after the
+ * other: a network on which each of them took ten times as long would change the run time by a hundredth. */
+enum { TRACE_OVERLAP_PART = 1000 };
+
 /* What a replay cannot follow soundly. */
 enum trace_unsound {
     TRACE_THREADS,   /* threads called MPI at the same time */
@@ -190,10 +214,13 @@ struct trace_part {
 };
 
 #ifdef __cplusplus
-static_assert(sizeof(trace_record) == TRACE_SLOT_BYTES && sizeof(trace_header) <= TRACE_HEADER_BYTES);
+static_assert(sizeof(trace_record) == TRACE_SLOT_BYTES && sizeof(trace_header) <= TRACE_THREADS_OFFSET);
+static_assert(TRACE_THREADS_OFFSET + sizeof(trace_threads) <= TRACE_HEADER_BYTES);
 #else
 _Static_assert(sizeof(struct trace_record) == TRACE_SLOT_BYTES, "a record fills a slot");
-_Static_assert(sizeof(struct trace_header) <= TRACE_HEADER_BYTES, "the header has room");
+_Static_assert(sizeof(struct trace_header) <= TRACE_THREADS_OFFSET, "the header has room");
+_Static_assert(TRACE_THREADS_OFFSET + sizeof(struct trace_threads) <= TRACE_HEADER_BYTES,
+               "threads have room");
 #endif
 
 #endif

@@ -148,6 +148,7 @@ OWN(Finalize, int, (void)) {
     const uint64_t now = ticks_now();
     if (tracer.is_open) {
         tracer.is_open = false;
+        tracer_tell_threads();
         if (stream_finish(ticks_to_ns(now - tracer.begun)) != 0)
             fprintf(stderr, "wulf-tracer: %s: %s\n", stream_path(), strerror(errno));
     }

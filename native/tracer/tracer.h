@@ -25,7 +25,10 @@ extern struct tracer {
 extern _Thread_local bool tracer_is_inside __attribute__((tls_model("initial-exec")));
 
 void tracer_enter_shared(void);
-void tracer_lock(void);
+/* After a call, which took so long [ticks]: until tracer_unlock nobody else records anything. */
+void tracer_leave_shared(uint64_t took);
+/* Write to the header which threads called, and how far at the same time. */
+void tracer_tell_threads(void);
 /* What no other thread may change is looked up before the library's own call. */
 void tracer_hold(void);
 void tracer_unlock(void);
@@ -52,7 +55,7 @@ static inline bool tracer_enter(void) {
 static inline void tracer_left(uint64_t entered, int code) {
     const uint64_t left = ticks_now();
     if (UNLIKELY(tracer.is_shared))
-        tracer_lock();
+        tracer_leave_shared(left - entered);
     tracer.entered = entered;
     tracer.left = left;
     tracer.call_ns = ticks_to_ns(left - entered);

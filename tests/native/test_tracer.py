@@ -198,4 +198,15 @@ def test_threads_are_recorded_and_told_where_their_calls_overlap(
     else:
         assert expected == {stream.rank: counted(stream) for stream in trace.streams}
         assert trace.unsound == {Unsound.THREADS}
-        assert done.returncode != 0 and "threads that call MPI at the same time" in done.stderr
+        assert done.returncode != 0 and "2 threads call MPI, at the same time for" in done.stderr
+        assert "with one thread that calls MPI" in done.stderr
+    for stream in trace.streams:
+        told = stream.threads
+        assert told.threads == len(told.of) == 2
+        assert all(one.name and one.overlapping <= one.calls for one in told.of)
+        assert all(one.calls >= 3 * 500 for one in told.of)
+        overlapping = [one.overlapping for one in told.of]
+        assert bool(told.overlap_ns) == any(overlapping) == (Unsound.THREADS in stream.unsound)
+        assert sum(one.overlapping_ns for one in told.of) == pytest.approx(told.overlapping_ns, abs=3)
+        # At any time in which two are within, each of them is in a call that counts.
+        assert 2 * told.overlap_ns <= 1.01 * told.overlapping_ns + 2_000 * sum(overlapping)

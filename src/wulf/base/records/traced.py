@@ -44,6 +44,32 @@ class TracedRank(Record, frozen=True, kw_only=True):
     lost: int
 
 
+class TracedThread(Record, frozen=True, kw_only=True):
+    """A thread of a rank that called MPI."""
+
+    #: As the system has it.
+    name: str
+    calls: int
+    #: Of them, at the same time as another thread's, and what these took [s].
+    overlapping: int
+    overlapping_s: float
+
+
+class TracedThreads(Record, frozen=True, kw_only=True):
+    """Threads of a rank that may call MPI from several (MPI_THREAD_MULTIPLE)."""
+
+    rank: int
+    #: That called; the first sixteen of them are in `of`.
+    threads: int
+    #: Time in which two or more were within MPI [s].
+    overlap_s: float
+    #: What calls took that were at the same time as others, of all threads together [s].
+    overlapping_s: float
+    #: Whether that is so little (less than a thousandth of the run) that a replay takes them one after the other.
+    is_little: bool
+    of: list[TracedThread]
+
+
 class TracedSize(Record, frozen=True, kw_only=True):
     """Messages that ranks send each other, or parts of collectives, of about one size."""
 
@@ -103,6 +129,8 @@ class TraceSummary(Record, frozen=True, kw_only=True):
     library: str
     #: What a replay cannot follow, in words.
     unsound: list[str]
+    #: Of ranks whose threads were counted.
+    threads: list[TracedThreads] = []
     #: All records that the file has.
     records: int
     file_bytes: int

@@ -53,6 +53,21 @@ HEADER = np.dtype(
     ]
 )
 
+#: Behind the header: which threads called MPI, and how far at the same time.
+THREADS_OFFSET = 2048
+THREAD = np.dtype([("name", "S16"), ("calls", "<u8"), ("overlapping", "<u8"), ("overlapping_ns", "<u8")])
+THREADS = np.dtype(
+    [
+        ("threads", "<u4"),
+        ("checksum", "<u4"),
+        ("overlap_ns", "<u8"),
+        ("overlapping_ns", "<u8"),
+        ("of", THREAD, (16,)),
+    ]
+)
+#: Calls at the same time that take less than this part of a run are replayed one after the other.
+OVERLAP_PART = 1000
+
 CONTAINER = np.dtype(
     [
         ("magic", "S8"),

@@ -20,10 +20,13 @@ from wulf.base.trace.layout import (
     CONTAINER_MAGIC,
     HEADER,
     HEADER_BYTES,
+    OVERLAP_PART,
     PART,
     RECORD,
     SLOT_BYTES,
     STREAM_MAGIC,
+    THREADS,
+    THREADS_OFFSET,
     VERSION,
     Flag,
     Kind,
@@ -89,6 +92,33 @@ def communicator(payload: bytes, ranks: int, origin: str) -> Members:
     return found
 
 
+class ThreadCalls(NamedTuple):
+    """What a thread of a rank called."""
+
+    name: str
+    calls: int
+    #: Of them, at the same time as another thread's, and what these took [ns].
+    overlapping: int
+    overlapping_ns: int
+
+
+class ThreadsOfRank(NamedTuple):
+    """Threads of a rank that called MPI."""
+
+    #: How many; 0 where they were not counted.
+    threads: int
+    #: Time in which two or more were within MPI [ns].
+    overlap_ns: int
+    #: What calls took that were at the same time as others, of all threads together [ns].
+    overlapping_ns: int
+    #: The first of them.
+    of: tuple[ThreadCalls, ...]
+
+    def is_little(self, run_ns: int) -> bool:
+        """Whether calls at the same time took so little that they are replayed one after the other."""
+        return self.threads > 0 and self.overlapping_ns <= run_ns // OVERLAP_PART
+
+
 class Stream:
     """What one rank left.
 
@@ -100,6 +130,8 @@ class Stream:
         How far it came, calls that are missing, its run time [ns] (0 where it did not finish), calls without a record.
     unsound
         What a replay cannot follow.
+    threads
+        Those that called MPI.
     slots
         All valid slots as `RECORD`, payloads among them; memory-mapped, read only.
     """
@@ -129,6 +161,8 @@ class Stream:
             bytes(header[key]).decode(errors="replace") for key in ("host", "library", "program")
         )
         self._header = header
+        self._threads = np.frombuffer(data, dtype=THREADS, count=1, offset=THREADS_OFFSET)[0]
+        self.threads = _threads(self._threads)
         self._data = data[HEADER_BYTES : HEADER_BYTES + count * SLOT_BYTES]
         self.slots: NDArray[np.void] = np.frombuffer(self._data, dtype=RECORD)
 
@@ -143,6 +177,12 @@ class Stream:
         told = int(self._header["checksum"]), int(self._header["header_checksum"])
         if told != ((0, 0) if self.state is State.RUNNING else self._checksums()):
             raise TraceError(f"{self.origin}: damaged: its checksum differs; copy or trace it again")
+        bare = self._threads.copy()
+        bare["checksum"] = 0
+        if bare["threads"] and int(self._threads["checksum"]) != google_crc32c.value(bare.tobytes()):
+            raise TraceError(
+                f"{self.origin}: damaged: the checksum of its threads differs; copy or trace it again"
+            )
 
     def _checksums(self) -> tuple[int, int]:
         """Return those of the records and of the header."""
@@ -325,6 +365,24 @@ def _nothing(rank: int, ranks: int) -> memoryview:
     header["header_bytes"], header["slot_bytes"] = HEADER_BYTES, SLOT_BYTES
     header["rank"], header["ranks"] = rank, ranks
     return memoryview(header.tobytes().ljust(HEADER_BYTES, b"\0"))
+
+
+def _threads(said: np.void) -> ThreadsOfRank:
+    count = int(said["threads"])
+    return ThreadsOfRank(
+        count,
+        int(said["overlap_ns"]),
+        int(said["overlapping_ns"]),
+        tuple(
+            ThreadCalls(
+                bytes(one["name"]).decode(errors="replace"),
+                int(one["calls"]),
+                int(one["overlapping"]),
+                int(one["overlapping_ns"]),
+            )
+            for one in said["of"][:count]
+        ),
+    )
 
 
 def _state(number: int, origin: str) -> State:

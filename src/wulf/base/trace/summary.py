@@ -9,7 +9,15 @@ from numpy.typing import NDArray
 
 from wulf.base.errors import TraceError
 from wulf.base.records import SCHEMA_VERSION
-from wulf.base.records.traced import TracedCall, TracedPair, TracedRank, TracedSize, TraceSummary
+from wulf.base.records.traced import (
+    TracedCall,
+    TracedPair,
+    TracedRank,
+    TracedSize,
+    TracedThread,
+    TracedThreads,
+    TraceSummary,
+)
 from wulf.base.trace.columns import KINDS, PART_OF, PARTS, times
 from wulf.base.trace.layout import Flag, Kind, Unsound
 from wulf.base.trace.messages import Messages, members, sent
@@ -49,7 +57,8 @@ def summary(trace: Trace) -> TraceSummary:
         trace=str(trace.path),
         command=command_of(trace),
         library=next((stream.library for stream in trace.streams if stream.library), ""),
-        unsound=[UNSOUND[one] for one in sorted(trace.unsound) if one in UNSOUND],
+        unsound=[UNSOUND[one] for one in sorted(unsound(trace)) if one in UNSOUND],
+        threads=[_threads(stream) for stream in trace.streams if stream.threads.threads],
         records=sum(len(stream.slots) for stream in trace.streams),
         file_bytes=trace.path.stat().st_size,
         ranks=ranks,
@@ -58,6 +67,43 @@ def summary(trace: Trace) -> TraceSummary:
         collective_sizes=total.collective_sizes.told(),
         pairs=total.pairs(),
         timeline=timeline(trace),
+    )
+
+
+def unsound(trace: Trace) -> frozenset[Unsound]:
+    """Return what a replay cannot follow: calls of threads at the same time only where that is more than a little."""
+    overlapping = any(
+        Unsound.THREADS in one.unsound and not one.threads.is_little(one.run_ns) for one in trace.streams
+    )
+    return trace.unsound if overlapping else trace.unsound - {Unsound.THREADS}
+
+
+def overlaps(trace: Trace) -> dict[int, float]:
+    """Return the part of its run that calls of threads at the same time took, by rank; of all threads together."""
+    return {
+        one.rank: one.threads.overlapping_ns / one.run_ns
+        for one in trace.streams
+        if Unsound.THREADS in one.unsound and one.run_ns
+    }
+
+
+def _threads(stream: Stream) -> TracedThreads:
+    said = stream.threads
+    return TracedThreads(
+        rank=stream.rank,
+        threads=said.threads,
+        overlap_s=said.overlap_ns * 1e-9,
+        overlapping_s=said.overlapping_ns * 1e-9,
+        is_little=said.is_little(stream.run_ns),
+        of=[
+            TracedThread(
+                name=one.name,
+                calls=one.calls,
+                overlapping=one.overlapping,
+                overlapping_s=one.overlapping_ns * 1e-9,
+            )
+            for one in said.of
+        ],
     )
 
 

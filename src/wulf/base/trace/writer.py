@@ -27,6 +27,8 @@ from wulf.base.trace.layout import (
     RECORD,
     SLOT_BYTES,
     STREAM_MAGIC,
+    THREADS,
+    THREADS_OFFSET,
     VERSION,
     Flag,
     Kind,
@@ -59,6 +61,7 @@ class StreamWriter:
         self._said = {"host": host, "library": library, "program": program}
         self._slots = bytearray()
         self._unsound = 0
+        self._threads = b""
 
     def mark(self, what: Unsound) -> None:
         """Say that there is something that a replay cannot follow."""
@@ -116,6 +119,24 @@ class StreamWriter:
         numbers = np.array([*members, *sources, *targets], dtype="<i4")
         self.add(Kind.COMMUNICATOR, comm=number, payload=head.tobytes() + numbers.tobytes())
 
+    def threads(self, calls: Sequence[tuple[str, int, int, int]], overlap_ns: int) -> None:
+        """Say which threads called MPI.
+
+        Parameters
+        ----------
+        calls
+            Of each thread its name, its calls, those of them at the same time as others, and what these took [ns].
+        overlap_ns
+            Time in which two or more were within MPI [ns].
+        """
+        said = np.zeros(1, dtype=THREADS)
+        said["threads"], said["overlap_ns"] = len(calls), overlap_ns
+        said["overlapping_ns"] = sum(took for *_, took in calls)
+        for place, (name, *counts) in enumerate(calls[: said["of"].shape[1]]):
+            said["of"][0, place] = (name.encode()[:15], *counts)
+        said["checksum"] = google_crc32c.value(said.tobytes())
+        self._threads = said.tobytes()
+
     def finish(self, run_ns: int) -> bytes:
         """Return the stream of a program that finished.
 
@@ -134,7 +155,8 @@ class StreamWriter:
         for key, text in self._said.items():
             header[key] = text.encode()[: HEADER[key].itemsize - 1]
         header["header_checksum"] = google_crc32c.value(header.tobytes())
-        return header.tobytes().ljust(HEADER_BYTES, b"\0") + bytes(self._slots)
+        whole = (header.tobytes().ljust(THREADS_OFFSET, b"\0") + self._threads).ljust(HEADER_BYTES, b"\0")
+        return whole + bytes(self._slots)
 
     def _append(self, fields: tuple[int, ...], payload: bytes) -> None:
         kind, flags, *rest = fields

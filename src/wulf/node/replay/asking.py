@@ -15,7 +15,7 @@ from wulf.base.errors import UsageError
 from wulf.base.store import Run
 from wulf.base.trace.layout import Flag, Kind
 from wulf.base.trace.reader import Trace, read_verified
-from wulf.base.trace.summary import file_calls
+from wulf.base.trace.summary import file_calls, overlaps
 from wulf.node.replay import contending, program_traces, sharing
 from wulf.node.replay.calibrated import Calibrated, finder, other_runs
 from wulf.node.replay.fields import Engine
@@ -102,6 +102,8 @@ class Question:
     known: list[str]
     #: Calls on files with the time of each, the mean of the ranks [s].
     files: dict[str, float]
+    #: Ranks of which threads called MPI at the same time → part of the run that such calls took, all together.
+    overlaps: dict[int, float]
     #: Question that is not answered → why.
     refused: dict[str, str]
     #: Why what is shared, or who comes first, may matter; nothing where neither can.
@@ -190,6 +192,7 @@ def asked_of(request: PredictRequest, path: Path, own: Launches | None, others: 
         wildcards=sum(int(np.count_nonzero(_from_anybody(one))) for one in records),
         known=_known(request, calibrated, base, records),
         files=file_calls(trace),
+        overlaps=overlaps(trace),
         refused=refused,
         may_matter=sharing.reasons(trace, nodes) if request.engine == "auto" else [],
         shared=contending.Shared(

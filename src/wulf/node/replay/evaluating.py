@@ -57,6 +57,7 @@ class Evaluated:
             *words.notes(fit, question.spread, question.own, buffered, question.wildcards),
             *([doubt] if unseen else []),
             *question.known,
+            *words.threads(question.overlaps),
             *words.files(question.files, self.figures.own_s),
             "Adding up in reductions is counted as taking no time: the calibration does not measure it.",
         ]

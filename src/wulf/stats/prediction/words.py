@@ -132,6 +132,22 @@ def notes(
 _NAMED = 3
 
 
+def threads(overlaps: Mapping[int, float]) -> Iterator[str]:
+    """Say what a prediction makes of threads that call MPI at the same time for a little.
+
+    Parameters
+    ----------
+    overlaps
+        Rank → part of its run that such calls took, of all its threads together.
+    """
+    if overlaps:
+        worst = max(overlaps, key=overlaps.__getitem__)
+        yield (
+            f"Threads called MPI at the same time in calls that took {100 * overlaps[worst]:.2g} % of the run of "
+            f"rank {worst}{' at most' if len(overlaps) > 1 else ''}: they are replayed one after the other."
+        )
+
+
 def files(calls: Mapping[str, float], own_s: float | None) -> Iterator[str]:
     """Say what calls on files take, and what a prediction makes of it.
 

@@ -15,6 +15,7 @@ from wulf.base.errors import TraceError
 from wulf.base.trace.export.rounds import Group, rounds
 from wulf.base.trace.layout import ANY, NOBODY, SELF, WORLD, Flag, Kind
 from wulf.base.trace.reader import Entry, Stream, Trace, communicator
+from wulf.base.trace.summary import unsound
 
 Verb = Literal["compute", "send", "receive", "begin_send", "begin_receive", "wait", "collective"]
 #: Tags of messages that collectives are made of begin here; programs may use those below.
@@ -52,9 +53,9 @@ def exported(trace: Trace, *, whole: frozenset[Kind] = frozenset()) -> list[list
     TraceError
         It uses what has no messages, or a message is not sent; names the rank.
     """
-    unsound = sorted(one.name.lower().replace("_", " ") for one in trace.unsound)
-    if unsound:
-        raise TraceError(f"{trace.path}: it uses what other simulators cannot follow: {', '.join(unsound)}")
+    lacks = sorted(one.name.lower().replace("_", " ") for one in unsound(trace))
+    if lacks:
+        raise TraceError(f"{trace.path}: it uses what other simulators cannot follow: {', '.join(lacks)}")
     ranks = [_Rank(stream, whole=whole).operations() for stream in trace.streams]
     sent: dict[tuple[int, int, int], deque[int]] = defaultdict(deque)
     for rank, done in enumerate(ranks):

@@ -104,6 +104,7 @@ class _Definitions:
             "resolution": self.resolution,
             "eztrace": "EZTrace finalize" in self._strings.values(),
             "threads": {number: group for number, (_, _, group) in self.locations.items()},
+            "names": {number: self._strings.get(name, "") for number, (name, _, _) in self.locations.items()},
             "hosts": {number: self._host(node) for number, (_, node) in groups.items()},
             "ranks": self._ranks,
             "groups": {number: list(group) for number, group in self._groups.items()},

@@ -73,10 +73,15 @@ class Ranks:
         thread.depth += 1
         if thread.depth == 1:
             thread.call, thread.entered = calls.base(region), time
-            self._opened(rank, time)
+            self._opened(rank, thread, time)
 
-    def _opened(self, rank: Rank, time: int) -> None:
+    def _opened(self, rank: Rank, thread: Thread, time: int) -> None:
         rank.inside += 1
+        rank.entries += 1
+        rank.threads.setdefault(id(thread), thread)
+        thread.entry, thread.is_beside = rank.entries, rank.inside > 1
+        if rank.inside == 2:
+            rank.together_since = time
         if rank.inside > 1:
             rank.marks.add(Unsound.THREADS)
         if rank.last is None:
@@ -91,6 +96,12 @@ class Ranks:
 
     def _left(self, rank: Rank, thread: Thread, time: int) -> None:
         rank.inside -= 1
+        if rank.inside == 1:
+            rank.overlap_ns += max(time - rank.together_since, 0)
+        thread.calls += 1
+        if thread.is_beside or rank.entries != thread.entry:
+            thread.overlapping += 1
+            thread.overlapping_ns += max(time - thread.entered, 0)
         call, records = thread.call, thread.records
         thread.records = []
         if (mark := calls.marks(call)) is not None:
@@ -268,7 +279,7 @@ class Ranks:
     def _collective_begins(self, rank: Rank, thread: Thread, time: int) -> None:
         if thread.depth == 0:
             thread.call, thread.entered, thread.is_bare = "", time, True
-            self._opened(rank, time)
+            self._opened(rank, thread, time)
         elif thread.call.startswith("I"):  # EZTrace has no request of those that are only begun
             begun = Record(Kind.BARRIER, request=rank.number(), flags=Flag.NONBLOCKING)
             key = -begun.request

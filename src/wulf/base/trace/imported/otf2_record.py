@@ -27,6 +27,8 @@ class Definitions(msgspec.Struct):
     eztrace: bool
     #: Location → its group, which is a process; group → host.
     threads: dict[int, int]
+    #: Location → what the recorder calls it.
+    names: dict[int, str]
     hosts: dict[int, str]
     #: Locations, by rank.
     ranks: list[int]
@@ -66,7 +68,14 @@ class Record(msgspec.Struct, gc=False):
 class Thread:
     """A thread, and the call that it is in."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.calls = 0
+        #: Of them at the same time as another thread's, and what these took [ns].
+        self.overlapping = self.overlapping_ns = 0
+        #: Of the rank's entries into MPI the one that it is in, and whether another thread was within then.
+        self.entry = 0
+        self.is_beside = False
         self.depth = 0
         self.call = ""
         self.entered = 0
@@ -81,7 +90,11 @@ class Rank:
     def __init__(self, rank: int) -> None:
         self.rank = rank
         self.records: list[Record] = []
-        self.inside = 0
+        #: Threads within MPI, and how often one has come in.
+        self.inside = self.entries = 0
+        #: Those that have called, since when two are within, and how long two or more were [ns].
+        self.threads: dict[int, Thread] = {}
+        self.together_since = self.overlap_ns = 0
         #: Begin of the first call, end of the last, and computing before calls that left no record [ns].
         self.first: int | None = None
         self.last: int | None = None
@@ -142,7 +155,7 @@ class Archive:
             self.fail(f"more than {MOST_RANKS} ranks")
         self.said = said
         self.ranks = [Rank(rank) for rank in range(len(said.ranks))]
-        self.threads = {location: Thread() for location in said.threads}
+        self.threads = {location: Thread(said.names.get(location, "")) for location in said.threads}
         self.rank_of = self._processes()
         self.members = dict(self._groups())
         self.notes: list[str] = []

@@ -220,6 +220,9 @@ def _stream(archive: Archive, rank: Rank, own: _Numbers, end: End) -> bytes:
             made.communicator(number, members, rank=members.index(rank.rank))
     for mark in rank.marks:
         made.mark(mark)
+    if len(rank.threads) > 1:
+        told = [(one.name, one.calls, one.overlapping, one.overlapping_ns) for one in rank.threads.values()]
+        made.threads(told, rank.overlap_ns)
     for record in rank.records:
         made.add(
             record.kind,

@@ -12,7 +12,7 @@ from wulf.base.trace.layout import Unsound
 from wulf.base.trace.summary import UNSOUND
 from wulf.base.units import format_bytes, format_time
 from wulf.page.parts import Column, Item, Table
-from wulf.page.words import count, name, percent
+from wulf.page.words import count, listed, name, percent
 
 _CALLS = 12
 _PAIRS = 8
@@ -61,7 +61,25 @@ def flaws(found: TraceSummary) -> Iterator[str]:
     if lost:
         yield f"not whole: {count(lost, 'call')} missing, as the files were full: trace it again with a larger --limit"
     for reason in found.unsound:
-        yield f"cannot be replayed: {reason}"
+        yield f"cannot be replayed: {reason}" + (
+            _at_once(found) if reason == UNSOUND[Unsound.THREADS] else ""
+        )
+
+
+def _at_once(found: TraceSummary) -> str:
+    """Say of the rank whose threads are in MPI at the same time for longest which they are; empty if not counted."""
+    several = [one for one in found.threads if one.threads > 1]
+    if not several:
+        return ""
+    worst = max(several, key=lambda one: one.overlap_s)
+    run_s = next((rank.run_s for rank in found.ranks if rank.rank == worst.rank), None)
+    share = f"{percent(worst.overlap_s / run_s)} of its run" if run_s else format_time(worst.overlap_s)
+    which = [
+        f"'{printable(one.name, 16)}' in {one.overlapping} of {count(one.calls, 'call')}"
+        for one in sorted(worst.of, key=lambda one: -one.overlapping_s)
+        if one.overlapping
+    ]
+    return f": {worst.threads} threads of rank {worst.rank}, for {share} ({listed(which, 3)})"
 
 
 def times(found: TraceSummary) -> Iterator[str]:
