@@ -83,7 +83,7 @@ def test_a_dead_node_keeps_nobody_waiting(roll, lab_cluster, tmp_path):
 
 
 def test_a_check_that_dies_halts_it_and_nothing_stays(roll, lab_cluster, tmp_path):
-    done = roll(*WORDS[:-1], 'test -z "$WULF_NODES" || kill -9 $$')
+    done = roll(*WORDS[:-1], f'test "$({NOW})" = 1 || kill -9 $$')
     found = load_rollout(tmp_path / "runs" / "r").result
     assert all(one.state != "kept" for one in found.nodes)
     if any(step.checks for step in found.steps):
@@ -93,13 +93,12 @@ def test_a_check_that_dies_halts_it_and_nothing_stays(roll, lab_cluster, tmp_pat
 
 
 def test_a_check_that_fails_for_good_takes_earlier_steps_back(roll, lab_cluster, tmp_path):
-    first, *_ = lab_cluster.layout.names()
     # Before the first step and in it (1 + 4 times) it passes, and never again.
-    check = "n=$(($(cat /run/checks 2>/dev/null || echo 0) + 1)); echo $n >/run/checks; test $n -le 5"
+    check = "n=$(($(cat /shared/checks 2>/dev/null || echo 0) + 1)); echo $n >/shared/checks; test $n -le 5"
     try:
         done = roll(*WORDS[:-1], check)
     finally:
-        on(lab_cluster, first, "rm -f /run/checks")
+        on(lab_cluster, lab_cluster.layout.names()[0], "rm -f /shared/checks")
     found = load_rollout(tmp_path / "runs" / "r").result
     if any(not run.passed for step in found.steps for run in step.checks):
         assert done.returncode == 1, done.stdout + done.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
+import signal
 from collections import deque
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -31,7 +32,8 @@ _RUN_TIME = "wulf-run-time"
 #: Stands between the change of directory that is put before a command, and the command.
 _PLACED = "|| exit\n"
 #: Exit codes of a shell that has found no program, or none that can be started.
-_NOT_STARTED = (126, 127)
+NOT_STARTED = (126, 127)
+_SIGNALLED = 128
 #: Prints how long the command took, its memory and its CPU times; its own output and exit code pass through. One line:
 #: a login shell may be a csh. GNU time is tried first: others have no -q.
 _TIMED = (
@@ -60,6 +62,8 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     output: Output
     #: None where that is not known, as of a job that ran elsewhere.
     usage: Usage | None
+    #: As the shell has it; None where it did not finish.
+    exit_code: int | None
     #: Why it did not end well; empty when it did.
     error: str
 
@@ -104,27 +108,34 @@ def run(
         return _failed(command, kept, stderr, f"it was ended from outside (exit code {code})")
     nanoseconds, usage = _usage(command, said.decode(errors="replace"))
     in_a_job = _JOB_TIME.search(stdout)
+    stdout = _JOB_TIME.sub(b"", stdout)
     error = ""
     if code != 0:
-        last = last_words(stderr)
+        last = last_words(stderr) or last_line(stdout)
         error = (
-            f"{named(command)}: exit code {code}"
-            + (f": {last}" if last else "")
-            + _sought(command, code, node)
+            f"{named(command)}: {_ended(code)}" + (f": {last}" if last else "") + _sought(command, code, node)
         )
     return Ran(
         command=command,
         nanoseconds=int(in_a_job[1]) if in_a_job else nanoseconds,
-        output=Output(stdout=_text(_JOB_TIME.sub(b"", stdout)), stderr=_text(stderr)),
+        output=Output(stdout=_text(stdout), stderr=_text(stderr)),
         usage=None if in_a_job else usage,
+        exit_code=code,
         error=error,
     )
+
+
+def _ended(code: int) -> str:
+    """Say how a command ended: of one that a signal has ended, a shell returns its number above 128."""
+    names = {one.value: one.name for one in signal.Signals}
+    name = names.get(code - _SIGNALLED)
+    return f"exit code {code}" + (f" ({name})" if name else "")
 
 
 def _sought(command: str, code: int, node: str) -> str:
     """Say where a command was looked for that the shell has not found, or could not start."""
     place, mark, _ = command.partition(_PLACED)
-    if code not in _NOT_STARTED or not mark:
+    if code not in NOT_STARTED or not mark:
         return ""
     where = shlex.split(place)[1]
     return (
@@ -148,6 +159,7 @@ def _failed(command: str, kept: Iterable[bytes], stderr: bytes, reason: str) -> 
         nanoseconds=None,
         output=Output(stdout=_text(b"".join(kept)), stderr=_text(stderr)),
         usage=None,
+        exit_code=None,
         error=f"{named(command)}: {reason}" + (f": {last_words(stderr)}" if stderr.strip() else ""),
     )
 

@@ -41,6 +41,11 @@ class Match(NamedTuple):
         return self.first, self.second
 
 
+def changing(matches: Sequence[Match]) -> list[str]:
+    """Return the nodes that are given the change."""
+    return [node for match in matches for node in match.pair[: 1 + match.both]]
+
+
 class Loss(NamedTuple):
     """Datagrams lost between two nodes with the change and without it, of as many sent each."""
 
@@ -195,9 +200,7 @@ class StepTest:
     def __init__(self, plan: RolloutPlan, matches: Sequence[Match]) -> None:
         self._plan = plan
         self._matches = list(matches)
-        self._nodes = {
-            node: _Node(plan) for match in matches for node in (match.pair if match.both else match.pair[:1])
-        }
+        self._nodes = {node: _Node(plan) for node in changing(matches)}
         self._refused: dict[str, str] = {}
         #: Rounds so far.
         self.rounds = 0

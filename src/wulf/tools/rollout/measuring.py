@@ -24,7 +24,7 @@ from wulf.node.trials.experiment.objective import SWEEPS, USUAL, VISIT_US
 from wulf.node.trials.loop import WARM_UP
 from wulf.node.trials.open_bench import runner_for
 from wulf.page.words import count
-from wulf.tools.rollout.evidence import STATES, Loss, Match, Reading, Round, State
+from wulf.tools.rollout.evidence import STATES, Loss, Match, Reading, Round, State, changing
 from wulf.tools.rollout.schedule import HaltError
 
 #: Sizes of the messages whose times are latency and bandwidth [B].
@@ -148,7 +148,7 @@ class NodeBench:
 
     def prepare(self, matches: Sequence[Match]) -> dict[str, str]:
         """Try whether the nodes take the change; return those that do not, and why."""
-        nodes = _changing(matches)
+        nodes = changing(matches)
         self._say(f"{fold(nodes)}: trying whether they take it")
         try:
             self.have(nodes)
@@ -174,7 +174,7 @@ class NodeBench:
     def round(self, matches: Sequence[Match], number: int) -> Round:
         """Measure every pair under each of the four states, in random order."""
         self._say(
-            f"round {number + 1}: {count(len(_changing(matches)), 'node')} with the change and without it"
+            f"round {number + 1}: {count(len(changing(matches)), 'node')} with the change and without it"
         )
         found: dict[State, dict[Pair, Reading]] = {}
         try:
@@ -196,7 +196,7 @@ class NodeBench:
         self._say(f"counting lost datagrams between {count(len(matches), 'pair')}")
         seen: dict[bool, dict[Pair, tuple[int, int] | str]] = {}
         for changed in self._order.sample((False, True), 2):
-            self.have(_changing(matches) if changed else [])
+            self.have(changing(matches) if changed else [])
             seen[changed] = {match.pair: self._lost(match.pair) for match in matches}
         return {match.pair: _loss(seen[True][match.pair], seen[False][match.pair]) for match in matches}
 
@@ -251,10 +251,6 @@ class SilentError(HaltError):
     def __init__(self, text: str, nodes: Mapping[str, str]) -> None:
         super().__init__(text)
         self.nodes = dict(nodes)
-
-
-def _changing(matches: Sequence[Match]) -> list[str]:
-    return [node for match in matches for node in match.pair[: 1 + match.both]]
 
 
 def _having(matches: Sequence[Match], state: State) -> list[str]:

@@ -68,7 +68,9 @@ class CheckRun(Record, frozen=True, kw_only=True):
 
     #: Whether the nodes of the step had the change.
     changed: bool
-    passed: bool
+    #: None where it could not be run.
+    passed: bool | None
+    #: None where it did not end, or could not be timed.
     run_time_s: float | None
     reason: str = ""
 

@@ -74,8 +74,9 @@ class RolloutRequest:
     check: Annotated[
         str,
         Option(
-            "The site's own test, run by a shell on the first node before the first step, and in each step with and "
-            "without the change; any exit code other than 0 halts the roll-out. WULF_NODES has the nodes of the step.",
+            "The site's own test, run by a shell on the first node of the step: before the first step, and in each "
+            "step with and without the change; any exit code other than 0 halts the roll-out. WULF_NODES has the "
+            "nodes of the step.",
             metavar="COMMAND",
         ),
     ] = ""

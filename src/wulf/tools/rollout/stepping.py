@@ -16,7 +16,7 @@ from wulf.base.tool import Progress
 from wulf.node.fleet import allocation, change
 from wulf.node.trials.open_bench import CONFIRM_WITHIN_S
 from wulf.page.words import count
-from wulf.tools.rollout.evidence import Match, StepTest
+from wulf.tools.rollout.evidence import Match, StepTest, changing
 from wulf.tools.rollout.measuring import SilentError, Where, opened
 from wulf.tools.rollout.record import CheckRun, RolledNode, RolloutStep
 from wulf.tools.rollout.schedule import Course, HaltError, measure
@@ -40,7 +40,7 @@ class Stepping:
         """Write down that a step begins, and return it: as what it stays if it is interrupted."""
         step = RolloutStep(
             number=number,
-            nodes=[node for match in matches for node in match.pair[: 1 + match.both]],
+            nodes=changing(matches),
             pairs=[match.pair for match in matches],
             started_at=timestamp(),
             state="interrupted",

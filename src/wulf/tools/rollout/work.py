@@ -36,7 +36,7 @@ from wulf.node.trials.open_bench import CONFIRM_WITHIN_S
 from wulf.page.page import html
 from wulf.page.words import count
 from wulf.tools.rollout import page
-from wulf.tools.rollout.evidence import Match
+from wulf.tools.rollout.evidence import Match, changing
 from wulf.tools.rollout.hardware_kinds import hardware, in_common, made_of
 from wulf.tools.rollout.measuring import LOSSY, Where, without_name
 from wulf.tools.rollout.record import (
@@ -130,7 +130,7 @@ def _start(request: RolloutRequest, say: Progress) -> Rollout:
         )
         with RolloutWriter.create(path, manifest) as writer:
             say.note(f"run: {path}")
-            return _Rolling(where, writer, Course(manifest.plan, kinds, settled), [], say).run()
+            return Rolling(where, writer, Course(manifest.plan, kinds, settled), [], say).run()
 
 
 def _go_on(name: str, request: RolloutRequest, say: Progress) -> Rollout:
@@ -160,7 +160,7 @@ def _go_on(name: str, request: RolloutRequest, say: Progress) -> Rollout:
                 course.take([_now(one, course) for one in outcomes if one.node in course.kind_of])
             writer.update(status="running", hardware=kinds, settled=settled, message=None)
             say.note(f"run: {path}, going on after {count(len(done), 'step')}")
-            return _Rolling(where, writer, course, run.steps, say).run()
+            return Rolling(where, writer, course, run.steps, say).run()
 
 
 def _now(one: RolledNode, course: Course) -> RolledNode:
@@ -253,7 +253,7 @@ def _lacking(record: NodeRecord, wanted: Sequence[steps.KnobSetting]) -> list[st
     return [one for one in wanted if not steps.fulfilled(one, record.facts.get(one.knob.id))]
 
 
-class _Rolling:
+class Rolling:
     """A roll-out that goes on, step by step."""
 
     def __init__(
@@ -276,6 +276,7 @@ class _Rolling:
         self._states: dict[str, str] = {}
         plan = writer.manifest.plan
         self._check = SiteCheck(where, plan) if plan.check else None
+        self._is_checked = False
 
     def run(self) -> Rollout:
         """Go on until all nodes have the change, or nothing more can be done now.
@@ -303,10 +304,6 @@ class _Rolling:
     def _go(self) -> str:
         """Take one step after the other; return what halted it."""
         number = max(self._steps, default=0)
-        if self._check is not None:
-            self._say("the site's check, before anything is changed")
-            if not (first := self._check.run([], changed=False)).passed:
-                return f"the check fails before anything is changed: {first.reason}"
         while matches := self._course.next(self._free()):
             number += 1
             if halted := self._step(number, matches):
@@ -321,29 +318,45 @@ class _Rolling:
         stepping = Stepping(self._where, self._writer, self._course, self._check, self._say)
         try:
             with exclusive_nodes.held(to_hold, limit_s, [], slurm=bool(to_hold)):
+                if failed := self._check_first(matches):
+                    return failed
                 self._steps[number] = begun = stepping.begin(number, matches)
-                step = stepping.take(begun, matches)
+                self._steps[number] = step = stepping.take(begun, matches)
+                return self._after_halt(step) if step.halted else ""
         except SchedulerError as error:
             self._given_up |= dict.fromkeys(members, printable(str(error), 300))
             self._say.note(f"step {number} waits: {error}")
             return ""
-        self._steps[number] = step
-        if step.halted:
-            self._after_halt(step)
-        return step.halted
 
-    def _after_halt(self, step: RolloutStep) -> None:
-        """Put earlier steps back, too, where the site's check fails without the change of this step."""
-        if self._check is None or all(run.passed for run in step.checks):
-            return
-        again = self._check.run([], changed=False)
-        if again.passed:
-            return
+    def _check_first(self, matches: Sequence[Match]) -> str:
+        """Run the site's check on the nodes of the first step as they are; return why that halts the roll-out."""
+        if self._check is None or self._is_checked:
+            return ""
+        self._say("the site's check, before anything is changed")
+        first = self._check.run(changing(matches), changed=False)
+        self._is_checked = True
+        how = "could not be run" if first.passed is None else "fails"
+        return "" if first.passed else f"the check {how} before the change: {first.reason}"
+
+    def _after_halt(self, step: RolloutStep) -> str:
+        """Put earlier steps back, too, where the site's check fails without this one; return why it halts.
+
+        A check that cannot be run says nothing of them: they stay.
+        """
+        if self._check is None or not step.checks or step.checks[-1].passed is not False:
+            return step.halted
+        if self._check.again().passed is not False:
+            return step.halted
+        earlier = [one for one in reversed(self._steps.values()) if one.state == "done"]
+        if not earlier:
+            return f"{step.halted}; with the step put back, it fails, too"
         self._say.note("the check still fails: the earlier steps are put back, too")
-        for earlier in [one for one in reversed(self._steps.values()) if one.state == "done"]:
-            self._take_back(earlier, again.reason)
+        for one in earlier:
+            self._take_back(one)
+        said = f"{step.halted}; with the step put back, it fails, too: the earlier steps were put back"
+        return said + ("; it still fails" if self._check.again().passed is False else "")
 
-    def _take_back(self, step: RolloutStep, why: str) -> None:
+    def _take_back(self, step: RolloutStep) -> None:
         kept = {one.node: one.change for one in step.outcomes if one.state == "kept" and one.change}
         for name in dict.fromkeys(kept.values()):
             nodes = [node for node, change_name in kept.items() if change_name == name]
@@ -356,17 +369,13 @@ class _Rolling:
                 deadline_s=CONFIRM_WITHIN_S,
                 watch=self._say,
             )
-            if not outcome.kept:
-                self._say.note(f"{fold(nodes)} still have change {name}: {outcome.reason}")
-                continue
-            outcomes = [
-                msgspec.structs.replace(one, state="cannot tell", reason=f"put back: {why}", change="")
-                if one.node in nodes
-                else one
-                for one in step.outcomes
-            ]
-            step = msgspec.structs.replace(step, state="halted", halted=why, outcomes=outcomes)
-            self._course.halt([one for one in outcomes if one.node in nodes])
+            if outcome.kept:
+                step = _taken_back(step, nodes)
+                self._course.halt([one for one in step.outcomes if one.node in nodes])
+            else:
+                left = f"{fold(nodes)} still have change {name}: {outcome.reason}"
+                self._say.note(left)
+                step = msgspec.structs.replace(step, notes=[*step.notes, left])
             self._steps[step.number] = step
             self._writer.append(step)
 
@@ -404,3 +413,13 @@ class _Rolling:
         stored = {"complete": "complete", "halted": "failed"}.get(status, "interrupted")
         self._writer.update(status=stored, message=halted or None)
         return found
+
+
+def _taken_back(step: RolloutStep, nodes: Sequence[str]) -> RolloutStep:
+    """Return a step that was done, with the change put back on these nodes."""
+    why = "put back: the check fails without the steps after it"
+    outcomes = [
+        msgspec.structs.replace(one, state="cannot tell", reason=why, change="") if one.node in nodes else one
+        for one in step.outcomes
+    ]
+    return msgspec.structs.replace(step, state="halted", halted=why, outcomes=outcomes)
