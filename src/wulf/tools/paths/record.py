@@ -57,6 +57,9 @@ class Culprit(Record, frozen=True, kw_only=True):
     pairs: list[Pair]
     #: Nodes that all these pairs have in common.
     common: list[str]
+    #: Of the one node that they have in common: its bond, such as ``802.3ad, layer3+4``; empty where it has none, null
+    #: where that is not known, or where there is no such node.
+    bond: str | None = None
     #: Flows of these pairs that suffer, and all of these pairs.
     suffering: int
     flows: int
@@ -109,7 +112,7 @@ class Paths(Record, frozen=True, kw_only=True):
     #: Pair, or why it was not measured.
     missing: dict[str, str]
     spread: Spread
-    #: Why flows may not be spread over all paths, by node.
+    #: Why flows may not be spread over all paths: nodes, and what their bonds do.
     remarks: list[str]
     switches: list[Switch]
     culprits: list[Culprit]

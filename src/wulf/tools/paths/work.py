@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
 from wulf.base.contracts import Transport
 from wulf.base.errors import UsageError
+from wulf.base.nodeset import fold
 from wulf.base.records import SCHEMA_VERSION, NodeRecord
 from wulf.base.records.base import Pair
 from wulf.base.records.flows import FlowSeen
@@ -19,7 +20,7 @@ from wulf.node.fleet.clusters import config_of
 from wulf.node.measuring import flows as measuring
 from wulf.node.measuring.flows import Kind, Taken
 from wulf.node.probe.start import Site
-from wulf.tools.paths import judging
+from wulf.tools.paths import bonds, judging
 from wulf.tools.paths.record import Culprit, Paths, Reproduction, Switch, Way
 from wulf.tools.paths.request import PathsRequest
 
@@ -28,8 +29,6 @@ REQUEST_BYTES, SWEEPS, STREAM_SWEEPS = 64, 6, 4
 #: Share of the time for all pairs; the rest is for those with flows that are worse for no known reason.
 FIRST = 0.75
 NAME_WITHIN_S = 10.0
-#: Members of a bond by which ports choose.
-_BY_PORTS = ("layer3+4", "encap3+4", "vlan+srcmac")
 _SERVER_PORT = 18400
 
 
@@ -69,7 +68,7 @@ def find(request: PathsRequest, say: Progress) -> Paths:
             )
             taken.missing |= again.missing
         verdict = judging.judge(taken.seen, again.seen)
-        found = _judged(nodes, pairs, taken, verdict, (ready.where, records))
+        found = judged(nodes, pairs, taken, verdict, (ready.where, records))
         return _named(found, transport)
 
 
@@ -83,22 +82,27 @@ def _kinds(stream_bytes: int) -> list[Kind]:
     ]
 
 
-def _judged(
+def judged(
     nodes: list[str],
     pairs: Sequence[Pair],
     taken: Taken,
     verdict: judging.Verdict,
     around: tuple[Site, Sequence[NodeRecord]],
 ) -> Paths:
+    """Return what was measured with its verdict, and what facts of the nodes add to it."""
     where, records = around
     measured = {flow.nodes for flow in taken.seen}
+    spread = judging.spread(taken.seen, verdict.culprits)
+    if spread != "ECMP" and any(map(bonds.spreads, records)):
+        spread = "below the routes"
+    bond_of = {record.node: bonds.bond(record) for record in records}
     found = Paths(
         schema_version=SCHEMA_VERSION,
         nodes=nodes,
         pairs=[pair for pair in pairs if pair in measured],
         missing=taken.missing,
-        spread=judging.spread(taken.seen, verdict.culprits),
-        remarks=list(_remarks(records)),
+        spread=spread,
+        remarks=_remarks(records),
         switches=[
             Switch(address=address, name=address, hop=hop) for address, hop in switches(taken.seen).items()
         ],
@@ -110,10 +114,23 @@ def _judged(
         probes=where.net_probes,
     )
     shown = [
-        msgspec.structs.replace(culprit, reproduction=_reproduction(found, culprit))
+        msgspec.structs.replace(
+            culprit,
+            reproduction=_reproduction(found, culprit),
+            bond=bond_of.get(culprit.common[0]) if len(culprit.common) == 1 else None,
+        )
         for culprit in found.culprits
     ]
     return msgspec.structs.replace(found, culprits=shown)
+
+
+def _remarks(records: Sequence[NodeRecord]) -> list[str]:
+    """Return why flows may not be spread over all paths, nodes of one reason together."""
+    alike: dict[str, list[str]] = {}
+    for record in records:
+        if why := bonds.remark(record):
+            alike.setdefault(why, []).append(record.node)
+    return [f"{fold(nodes)}: {why}" for why, nodes in alike.items()]
 
 
 def switches(seen: Sequence[FlowSeen]) -> dict[str, int]:
@@ -126,17 +143,6 @@ def switches(seen: Sequence[FlowSeen]) -> dict[str, int]:
                     near = min(place, len(hops) - 1 - place) + 1
                     found[hop] = min(near, found.get(hop, near))
     return dict(sorted(found.items(), key=lambda one: (one[1], one[0])))
-
-
-def _remarks(records: Sequence[NodeRecord]) -> Iterator[str]:
-    """Yield why ports do not lead over all paths."""
-    for record in records:
-        hashed = record.facts.get("nic.bond_hash")
-        if hashed is not None and hashed not in _BY_PORTS:
-            yield (
-                f"{record.node}: its bond chooses a member by {printable(str(hashed), 40)}, not by ports: what it "
-                "sends to one node takes one member, and a sick one does not show here"
-            )
 
 
 def _reproduction(found: Paths, culprit: Culprit) -> Reproduction | None:

@@ -11,15 +11,16 @@ from wulf.base.units import format_estimate, format_share, format_value
 from wulf.page.blocks import Block, Command, Page, Section, Verdict, known
 from wulf.page.parts import Column, Flag, Item, Table
 from wulf.page.words import count, percent
+from wulf.tools.paths.bonds import ONE_MEMBER
 from wulf.tools.paths.page import figures
 from wulf.tools.paths.record import Culprit, PathEffect, Paths, Sight, Way
 
 _SPREAD = {
     "ECMP": "flows are spread over several ways by switches that route (ECMP)",
-    "below the routes": "flows of one route differ: they are spread below it, over members of a bond or of a link "
+    "below the routes": "flows of one route are spread below it, over members of a bond or of a link "
     "aggregation (LACP)",
     "one path": "all flows of a pair take one way, as far as switches that route tell",
-    "unknown": "no switch that routes has answered: whether there are several ways is not known",
+    "unknown": "no switch that routes has answered: which ways there are is not known",
 }
 _METRICS = {"latency": "latency", "loss": "loss", "rate": "rate of streams"}
 #: Pairs that are listed; more are counted.
@@ -85,8 +86,19 @@ def place(culprit: Culprit) -> str:
     if culprit.ways:
         return _way(culprit.ways[0])
     if len(culprit.common) == 1:
-        return f"one of several paths of {printable(culprit.common[0], 100)} (a member of its bond, or its uplink)"
+        return f"one of several paths of {printable(culprit.common[0], 100)} ({_below(culprit.bond)})"
     return f"one of several paths {_pairs(culprit)}"
+
+
+def _below(bond: str | None) -> str:
+    """Say what the paths of one node are, of which no switch tells, by what its facts say of its bond."""
+    if bond is None:
+        return "a member of its bond, or its uplink"
+    if not bond:
+        return "it has no bond: an uplink of its switch"
+    if bond == ONE_MEMBER:
+        return f"its bond uses one member, {ONE_MEMBER}: an uplink of its switch"
+    return f"a member of its bond: {printable(bond, 80)}; or an uplink of its switch"
 
 
 def _way(way: Way) -> str:
