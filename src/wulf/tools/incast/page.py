@@ -15,6 +15,7 @@ from wulf.tools.incast import charts
 from wulf.tools.incast.judging import FALSE_ALARM, MARGIN, SHARE, STALLED
 from wulf.tools.incast.record import Cliff, Depth, Incast, IncastCell, SenderCounts
 
+_LIMIT = 300
 #: Reasons that are listed; more are counted.
 NAMED = 6
 
@@ -245,9 +246,17 @@ def _remedies(found: Incast) -> Iterator[Table | Command]:
         return
     yield Table(
         title="What it would do here",
-        columns=(Column("remedy", whole=True), Column("what it does")),
-        rows=tuple((Item(one.kind), Item(one.does)) for one in found.remedies),
+        columns=(Column("remedy", whole=True), Column("what it does"), Column("here")),
+        rows=tuple(
+            (
+                Item(one.kind),
+                Item(one.does),
+                Item(printable(one.lacking, _LIMIT) or "can be tried", flag="warning" if one.lacking else ""),
+            )
+            for one in found.remedies
+        ),
         note="Each command tries it under the guard, keeps it only if it helps, and puts it back otherwise.",
     )
     for one in found.remedies:
-        yield Command(one.kind, one.command)
+        if one.command:
+            yield Command(one.kind, one.command)

@@ -93,8 +93,10 @@ class Remedy(Record, frozen=True, kw_only=True):
 
     kind: RemedyKind
     does: str
-    #: What tries it; empty where wulf cannot.
+    #: What tries it; empty where it cannot be tried here.
     command: str
+    #: Why it cannot: nodes, and what they lack; or that all have it.
+    lacking: str = ""
 
 
 class Incast(Record, frozen=True, kw_only=True):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+import msgspec
 
 from wulf.base.units import format_bytes, format_value
 from wulf.tools.incast.record import Cliff, Depth, IncastCell, Remedy, RemedyKind
@@ -25,9 +28,9 @@ _USUAL: tuple[tuple[RemedyKind, str, str], ...] = (
     ),
     (
         "pacing",
-        "fq spreads a sender's segments over a round trip: it helps few senders of large messages, and hardly many of "
-        "small ones",
-        "sysctl.net.core.default_qdisc=fq",
+        "BBR spreads a sender's segments over a round trip, as the queue fq does for other algorithms (on interfaces "
+        "that are made after it is the default): it helps few senders of large messages, and hardly many of small ones",
+        "sysctl.net.ipv4.tcp_congestion_control=bbr",
     ),
     (
         "pause frames",
@@ -38,9 +41,32 @@ _USUAL: tuple[tuple[RemedyKind, str, str], ...] = (
 )
 
 
-def remedies(found: Sequence[IncastCell], broken: Sequence[Cliff], deep: Depth) -> list[Remedy]:
-    """Return what could help, with what it would do here; nothing where nothing breaks."""
-    return list(_remedies(found, broken, deep)) if broken else []
+#: By kind, a setting such as the command tries.
+SETTINGS: Mapping[RemedyKind, str] = MappingProxyType(
+    {kind: knob.replace("'", "") for kind, _, knob in _USUAL}
+    | {"shorter timeout": "route.rto_min=5", "smaller windows": "sysctl.net.ipv4.tcp_rmem=4096 8192 8192"}
+)
+
+
+def remedies(
+    found: Sequence[IncastCell],
+    broken: Sequence[Cliff],
+    deep: Depth,
+    lacking: Mapping[RemedyKind, str] = MappingProxyType({}),
+) -> list[Remedy]:
+    """Return what could help, with what it would do here; nothing where nothing breaks.
+
+    Parameters
+    ----------
+    lacking
+        Kind → why it cannot be tried on these nodes.
+    """
+    if not broken:
+        return []
+    return [
+        msgspec.structs.replace(one, command="", lacking=lacking[one.kind]) if one.kind in lacking else one
+        for one in _remedies(found, broken, deep)
+    ]
 
 
 def _remedies(found: Sequence[IncastCell], broken: Sequence[Cliff], deep: Depth) -> Iterator[Remedy]:

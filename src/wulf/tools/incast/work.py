@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,7 +22,8 @@ from wulf.node.probe.many_to_one import Counts, Visit
 from wulf.node.probe.start import Site
 from wulf.tools.incast import judging
 from wulf.tools.incast.judging import FEWEST_ROUNDS, PROBE_BYTES, Met, Round
-from wulf.tools.incast.record import BurstsSeen, Depth, Incast, SenderCounts
+from wulf.tools.incast.lacking import lacking
+from wulf.tools.incast.record import BurstsSeen, Depth, Incast, RemedyKind, SenderCounts
 from wulf.tools.incast.remedies import remedies
 from wulf.tools.incast.request import IncastRequest
 
@@ -75,7 +76,8 @@ def find(request: IncastRequest, say: Progress) -> Incast:
             raise TransportError(f"a receiver and two senders are needed: {reasons_text(lacks)}")
         run = _Run(request, ready.where, transport, receiver, senders, say)
         run.taken.missing += [f"{node}: {printable(why, 200)}" for node, why in lacks.items()]
-        return run.whole()
+        there = [record for record in records if record.node in (receiver, *senders)]
+        return run.whole(lambda: lacking(transport, there))
 
 
 def numbers(senders: int) -> list[int]:
@@ -113,8 +115,8 @@ class _Run:
         self._launches = 0
         self.taken = _Taken()
 
-    def whole(self) -> Incast:
-        """Measure everything, and judge it."""
+    def whole(self, lacking: Callable[[], Mapping[RemedyKind, str]]) -> Incast:
+        """Measure everything, and judge it; `lacking` is asked where something breaks, for what cannot be tried."""
         time_left = allocation.Rounds(allocation.capped(self._request.budget_s, self._say.note))
         deep = self._depth()
         self._rounds(time_left)
@@ -134,7 +136,7 @@ class _Run:
             cliffs=cliffs,
             depth=deep,
             evidence=list(self._evidence()),
-            remedies=remedies(found, cliffs, deep),
+            remedies=remedies(found, cliffs, deep, lacking() if cliffs else {}),
             missing=list(dict.fromkeys(self.taken.missing)),
         )
 
