@@ -1,4 +1,4 @@
-"""Every page in a browser: nothing over anything else, and on a desktop no table that is wider than its place."""
+"""Every page in a browser: nothing over anything else, room for charts, on a desktop no table wider than its place."""
 
 from __future__ import annotations
 
@@ -17,6 +17,12 @@ pytestmark = pytest.mark.browser
 #: Titles of the tables that are wider than their place.
 CLIPPED = """() => [...document.querySelectorAll(".scroll")]
   .filter((place) => place.scrollWidth > place.clientWidth + 1).map((place) => place.getAttribute("aria-label"))"""
+#: Charts of which the legend leaves nothing: what is drawn is lower than two lines of text.
+SQUEEZED = """() => [...document.querySelectorAll(".plot svg")].filter((svg) => svg.checkVisibility())
+  .filter((svg) => Math.max(...[...svg.querySelectorAll(".background")]
+    .filter((frame) => !frame.closest(".role-legend"))
+    .map((frame) => frame.getBoundingClientRect().height)) < 30)
+  .map((svg) => svg.getAttribute("aria-label"))"""
 
 
 @pytest.mark.parametrize(("name", "place"), subjects.CASES)
@@ -30,6 +36,7 @@ def test_a_page_fits_a_desktop_and_a_telephone(
         try:
             assert sideways(opened, "html") <= 0
             assert not list(troubles(opened))
+            assert opened.page.evaluate(SQUEEZED) == []
             assert width < 1000 or opened.page.evaluate(CLIPPED) == []
         finally:
             opened.page.context.close()

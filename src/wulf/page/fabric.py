@@ -17,11 +17,12 @@ _STATES, _COLOURS = ["as usual", "bad"], ["#8d8a80", "#c2360f"]
 _TIER = 110
 #: Where names are written in different ways → its data.
 _ROWS = {"nodes": "datum.y == 0", "top": "datum.y == {top}", "between": "datum.y > 0 && datum.y < {top}"}
-#: Names are written aslant from so many in a row on; more than the most do not fit side by side.
-_CROWDED, MOST_IN_A_ROW = 10, 64
+#: Names are written aslant from so many in a row on, where there is little room, too; more than the most do not fit
+#: side by side.
+_CROWDED, _CROWDED_IF_NARROW, MOST_IN_A_ROW = 10, 4, 64
 
 
-def _fabric(figure: Figure) -> Layer:
+def _fabric(figure: Figure, crowded: int = _CROWDED) -> Layer:
     links, places = alt.Chart(alt.NamedData("links")), alt.Chart(alt.NamedData("main"))
     x = alt.X("x:Q", axis=None, scale=alt.Scale(zero=False, padding=40))
     y = alt.Y("y:Q", axis=None, scale=alt.Scale(zero=False, padding=40))
@@ -52,14 +53,16 @@ def _fabric(figure: Figure) -> Layer:
         ),
         tooltip=[alt.Tooltip("name:N"), alt.Tooltip("remark:N", title=" ")],
     )
-    said = [_said(places, figure, row).encode(x=x, y=y, text="name:N", color=colour) for row in _ROWS]
+    said = [
+        _said(places, figure, row, crowded).encode(x=x, y=y, text="name:N", color=colour) for row in _ROWS
+    ]
     return alt.layer(lines, marks, *said)
 
 
-def _said(places: alt.Chart, figure: Figure, row: str) -> alt.Chart:
+def _said(places: alt.Chart, figure: Figure, row: str, crowded: int) -> alt.Chart:
     """Return the names of a row where no link passes: below nodes, above the highest switches, beside the others."""
     rows = _rows(figure)
-    aslant = max(map(rows.count, set(rows))) > _CROWDED and row != "between"
+    aslant = max(map(rows.count, set(rows))) > crowded and row != "between"
     where: dict[str, Any] = {
         "nodes": {"dy": 18, "baseline": "top", "align": "right" if aslant else "center"},
         "top": {"dy": -14, "baseline": "bottom", "align": "left" if aslant else "center"},
@@ -78,7 +81,11 @@ def _high(figure: Figure) -> int:
     return 90 + _TIER * len(set(_rows(figure)))
 
 
-_CHART = Chart("fabric", Drawing(_fabric, _high))
+def _narrow(figure: Figure) -> Layer:
+    return _fabric(figure, _CROWDED_IF_NARROW)
+
+
+_CHART = Chart("fabric", Drawing(_fabric, _high), narrow=Drawing(_narrow, _high))
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,8 @@ def config(dark: bool) -> dict[str, Any]:
             "category": list(DARK_SERIES if dark else LIGHT_SERIES),
             "heatmap": list(HEAT),
             "ordinal": list(verdicts),
+            # Well and bad, where there is nothing between.
+            "diverging": [verdicts[0], verdicts[3]],
         },
         "axis": _axis(soft, grid),
         "axisX": {"grid": False},
@@ -45,6 +47,8 @@ def config(dark: bool) -> dict[str, Any]:
             "title": None,
             "symbolSize": 120,
             "symbolStrokeWidth": 2,
+            # Of symbols that stand for a shape alone.
+            "symbolFillColor": soft,
             "offset": 6,
             "layout": {"top": {"anchor": "start", "direction": "vertical"}},
         },

@@ -23,7 +23,9 @@
     const datasets = {};
     for (const [name, columns] of Object.entries(chart.variant.datasets)) datasets[name] = rows(columns);
     const config = structuredClone(payload.themes[theme]);
-    if (width < 520) config.legend = { ...config.legend, columns: 1, direction: "vertical" };
+    // A colour scale stays across: upright it would leave no room for the chart.
+    if (width < 520)
+      config.legend = { ...config.legend, columns: 1, direction: undefined, symbolDirection: "vertical", gradientDirection: "horizontal" };
     // Rows with words beside them need room; where there is less, the words stand above the marks.
     const spec = structuredClone((width < 760 && chart.figure.narrow) || chart.figure.spec);
     // Its equations take lines of their own there.

@@ -6,9 +6,7 @@ from wulf.page.chart_libraries import altair as alt
 from wulf.page.drawing import Layer, axis
 from wulf.page.parts import Chart, Drawing, Figure
 
-#: As the verdicts are.
 HOLDS, BROKEN = "not shown to break", "broken"
-_STATES, _COLOURS = [HOLDS, BROKEN], ["#00795a", "#c2360f"]
 
 
 def _times(figure: Figure) -> Layer:
@@ -27,7 +25,7 @@ def _times(figure: Figure) -> Layer:
         y=y,
         color=alt.Color(
             "state:N",
-            scale=alt.Scale(domain=_STATES, range=_COLOURS),
+            scale=alt.Scale(domain=[HOLDS, BROKEN], range="diverging"),
             legend=alt.Legend(title=None, orient="top"),
         ),
         shape=alt.Shape("size:N", sort=None, legend=alt.Legend(title=None, orient="top")),
@@ -53,14 +51,14 @@ def _bursts(figure: Figure) -> Layer:
         y=alt.Y("arrived:Q", scale=scale, axis=axis(figure.y, figure.y_title)),
         color=alt.Color(
             "state:N",
-            scale=alt.Scale(domain=["whole", "part of it lost"], range=_COLOURS),
+            scale=alt.Scale(domain=["whole", "part of it lost"], range="diverging"),
             legend=alt.Legend(title=None, orient="top"),
         ),
         tooltip=[alt.Tooltip("sent:Q", title="sent [B]"), alt.Tooltip("arrived:Q", title="arrived [B]")],
     )
     depth = (
         alt.Chart(alt.NamedData("depth"))
-        .mark_rule(color="#2f5d9b")
+        .mark_rule()
         .encode(y=alt.Y("depth:Q", scale=scale, axis=axis(figure.y, figure.y_title)))
     )
     return alt.layer(whole, marks, depth)

@@ -246,12 +246,12 @@ def _remedies(found: Incast) -> Iterator[Table | Command]:
         return
     yield Table(
         title="What it would do here",
-        columns=(Column("remedy", whole=True), Column("what it does"), Column("here")),
+        columns=(Column("remedy"), Column("here"), Column("what it does")),
         rows=tuple(
             (
                 Item(one.kind),
-                Item(one.does),
                 Item(printable(one.lacking, _LIMIT) or "can be tried", flag="warning" if one.lacking else ""),
+                Item(one.does),
             )
             for one in found.remedies
         ),

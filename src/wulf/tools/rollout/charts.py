@@ -9,8 +9,6 @@ from wulf.page.parts import Chart, Drawing, Figure
 #: What became of a node, as the legend has it.
 KEPT, PUT_BACK = "kept", "put back"
 _ENDS = (KEPT, PUT_BACK)
-#: As in the verdicts.
-_COLOURS = ("#00795a", "#c2360f")
 
 
 def _nodes(figure: Figure) -> Layer:
@@ -20,7 +18,7 @@ def _nodes(figure: Figure) -> Layer:
         x=alt.X("step:O", axis=alt.Axis(title=figure.x_title, labelAngle=0)),
         xOffset=alt.XOffset("place:Q"),
         y=alt.Y("ratio:Q", scale=scale, axis=axis(figure.y, figure.y_title)),
-        color=alt.Color("became:N", scale=alt.Scale(domain=_ENDS, range=_COLOURS)),
+        color=alt.Color("became:N", scale=alt.Scale(domain=_ENDS, range="diverging")),
         shape=alt.Shape("became:N", scale=alt.Scale(domain=_ENDS, range=["circle", "cross"])),
         tooltip=[
             alt.Tooltip("node:N"),

@@ -41,6 +41,7 @@ _FLAGS: dict[str, Flag] = {
     "busy": "warning",
     "not reached": "warning",
 }
+_CHECK_FLAGS: dict[str, Flag] = {"failed": "error", "could not be run": "unknown", "passed": "good"}
 
 
 def build(found: Rollout) -> Page:
@@ -101,7 +102,7 @@ def _beside(found: Rollout) -> Iterator[str]:
         f"{round(1 / plan.missed)} keeps it at most"
     )
     if plan.check:
-        yield f"between the steps: {printable(plan.check, 200)}"
+        yield f"the site's check: {printable(plan.check, 200)}"
 
 
 def _next(found: Rollout) -> list[Block]:
@@ -237,15 +238,20 @@ def _steps(found: Rollout) -> Iterator[Block]:
 
 def _step(step: RolloutStep) -> tuple[Item, ...]:
     kept = sum(one.state == "kept" for one in step.outcomes) if step.state == "done" else 0
-    failed = [run for run in step.checks if not run.passed]
-    check = "failed" if failed else "passed" if step.checks else ""
+    check = _check(step)
     return (
         Item(str(step.number), step.number),
         Item(fold(map(printable, step.nodes))),
         Item(str(step.rounds), step.rounds),
         Item(str(kept), kept),
         Item(str(len(step.nodes) - kept), len(step.nodes) - kept),
-        Item(check, flag="error" if failed else "good" if check else ""),
+        Item(check, flag=_CHECK_FLAGS.get(check, "")),
         Item(duration(round(step.duration_s)), step.duration_s),
         Item(printable(step.halted, _LIMIT) or step.state, flag="error" if step.halted else ""),
     )
+
+
+def _check(step: RolloutStep) -> str:
+    """Return what the site's check said in a step; empty where it did not run."""
+    said = {run.passed for run in step.checks}
+    return "failed" if False in said else "could not be run" if None in said else "passed" if said else ""

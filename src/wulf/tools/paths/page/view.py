@@ -31,7 +31,7 @@ def build(found: Paths) -> Page:
     """Return the answer, the fabric, and what shows it again."""
     first, *more = verdict(found)
     flag: Flag = "good" if found.fine else "error" if found.culprits else "unknown"
-    blocks: tuple[Block, ...] = (*_tables(found), *_commands(found))
+    blocks: tuple[Block, ...] = (*_culprits(found), *_commands(found), *_switches(found))
     return Page(
         title=first,
         lede="",
@@ -184,7 +184,7 @@ def _sights(found: Paths) -> Table:
     )
 
 
-def _tables(found: Paths) -> Iterator[Table]:
+def _culprits(found: Paths) -> Iterator[Table]:
     rows = tuple(
         (
             Item(place(culprit), flag="error"),
@@ -202,20 +202,20 @@ def _tables(found: Paths) -> Iterator[Table]:
                 Column("path", whole=True),
                 Column("what it does"),
                 Column("flows", numeric=True),
-                Column("between", narrow=False),
+                Column("nodes", narrow=False),
                 Column("port", numeric=True),
             ),
             rows=rows,
         )
-    if found.switches:
-        yield _by_switch(found)
 
 
-def _by_switch(found: Paths) -> Table:
-    """Return how many flows pass each switch: whether they are spread evenly."""
+def _switches(found: Paths) -> Iterator[Table]:
+    """Yield how many flows pass each switch: whether they are spread evenly."""
+    if not found.switches:
+        return
     passed = Counter(hop for flow in found.seen for hop in {*flow.out, *flow.back} if hop is not None)
     total = max(len(found.seen), 1)
-    return Table(
+    yield Table(
         title="Switches that answered",
         columns=(
             Column("switch", whole=True),

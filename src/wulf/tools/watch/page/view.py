@@ -251,7 +251,7 @@ def _notes(report: WatchReport) -> tuple[str, ...]:
     coverage = report.coverage
     oldest = f", the oldest {coverage.oldest_days:.0f} days ago" if coverage.oldest_days is not None else ""
     return (
-        f"Links: {coverage.measured} of {count(coverage.pairs, 'pair')} have been measured{oldest}.",
+        f"Links: {coverage.measured} of {count(coverage.pairs, 'pair')} measured so far{oldest}.",
         _audited(report),
         f"Where nothing changes, {report.false_alarms_a_month:g} false alarms a month are to be expected, over all "
         "series together: docs/howto/watch.md says how.",
