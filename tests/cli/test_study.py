@@ -90,6 +90,51 @@ def test_a_metric_that_never_works_ends_it(place: Path) -> None:
     assert "no metric could be measured" in ran.stderr and "exit code 3" in ran.stderr
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        (
+            'op = "tcp_rr"',
+            'op = "tcp_rrr"',
+            "bad.toml:35: metric[2].op: there is no operation 'tcp_rrr'; did you mean",
+        ),
+        (
+            'op = "tcp_rr"',
+            'op = "udp_burst:0"',
+            "bad.toml:35: metric[2].op: udp_burst:0: udp_burst takes a number",
+        ),
+        (
+            'op = "tcp_rr"',
+            'op = "tcp_connect"',
+            "bad.toml:36: metric[2].sizes: tcp_connect takes no sizes",
+        ),
+        (
+            'blas = "no such library"',
+            'mpi = "opnmpi"',
+            "bad.toml:21: factor[1].level[2].mpi: 'opnmpi' is not an MPI",
+        ),
+    ],
+)
+@pytest.mark.parametrize("how", [["--dry-run"], ["--cluster", "local"]])
+def test_what_is_nowhere_is_refused_before_any_node_is_asked(
+    place: Path, old: str, new: str, says: str, how: list[str]
+) -> None:
+    (place / "bad.toml").write_text(STUDY.replace(old, new))
+    ran = wulf(place, "study", "bad.toml", *how)
+    assert ran.returncode == 1
+    assert says in " ".join(ran.stderr.split())
+    assert not (place / "runs").exists()
+
+
+def test_a_dry_run_says_what_is_left_out_and_what_only_the_run_tells(place: Path) -> None:
+    (place / "a.toml").write_text(STUDY.replace('blas = "no such library"', 'cluster = "none.toml"'))
+    said = wulf(place, "study", "a.toml", "--dry-run").stdout
+    assert "left out: variable: nowhere: " in said and "none.toml" in said
+    assert "checked at the run: commands: time, size" in said
+    assert "none.toml" not in said.partition("What is measured")[0]
+    assert "BLAS libraries: no such library" in wulf(place, "study", "which.toml", "--dry-run").stdout
+
+
 def test_it_takes_a_study(place: Path) -> None:
     assert "--list" in wulf(place, "study").stderr
     assert "one of them" in wulf(place, "study", "which.toml", "--list").stderr

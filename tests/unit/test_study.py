@@ -13,7 +13,7 @@ from tests.cli.command import wulf
 from tests.unit import study_fixture
 from wulf.base import user_files
 from wulf.base.errors import ConfigError, UsageError
-from wulf.tools.study import design, file
+from wulf.tools.study import checking, design, file
 from wulf.tools.study.conclude import conclude
 from wulf.tools.study.record import StudyFactor, StudyLevel
 
@@ -71,7 +71,7 @@ def test_a_file_says_what_is_varied_and_measured() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ('knob = "nic.mtu"', 'knob = "nic.mtuu"', r"x.toml:7: factor\[0\].values: .*nic.mtuu"),
+        ('knob = "nic.mtu"', 'knob = "nic.mtuu"', r"x.toml:6: factor\[0\].knob: .*nic.mtuu"),
         ("9000]", "9]", r"x.toml:7: factor\[0\].values: .*9"),
         ('values = ["original", 9000]', 'values = ["original"]', r"x.toml:4: factor\[0\]: .*two levels"),
         ("9000]", '9000, "9000"]', r"x.toml:4: factor\[0\]: .*twice"),
@@ -104,6 +104,11 @@ def test_a_file_says_what_is_varied_and_measured() -> None:
             'pairs = ["ring", "wireless"]',
             r"x.toml:6: factor\[0\].pairs: 'wireless' is not one of cabled, switched",
         ),
+        (
+            'knob = "nic.mtu"\nvalues = ["original", 9000]',
+            'interface = ["eth0", "eth 1"]',
+            r"x.toml:6: factor\[0\].interface: 'eth 1' is not the name of a network interface",
+        ),
         (GOOD, f'{GOOD}[design]\nkind = "fractional"\n', r"x.toml:32: design.kind: .* three factors or more"),
         (GOOD, f'{GOOD}[design]\nkind = "fractional"\nruns = 1\n', r"x.toml:33: design.runs: .* three"),
     ],
@@ -112,6 +117,58 @@ def test_what_is_wrong_in_a_file_is_named_by_line_and_key(old: str, new: str, sa
     assert GOOD.count(old)
     with pytest.raises(ConfigError, match=says):
         file.read(GOOD.replace(old, new, 1), "x.toml", "x")
+
+
+def test_a_level_that_cannot_be_had_leaves_its_factor() -> None:
+    written = file.read(GOOD, "x.toml", "x")
+    wanted = checking.reduced(written, {"mtu: original": "no"})
+    assert [[level.name for level in factor.levels] for factor in wanted.factors] == [
+        ["9000"],
+        ["./a", "./b"],
+    ]
+    assert "only '9000' can be had" in wanted.left_out["factor mtu"]
+
+
+def test_of_a_lost_base_it_is_said_what_the_base_is_now() -> None:
+    longer = GOOD.replace('"original", 9000', '"original", 3000, 9000')
+    wanted = checking.reduced(file.read(longer, "x.toml", "x"), {"mtu: original": "no"})
+    assert "compared with '3000'" in wanted.left_out["mtu: original"]
+
+
+def test_a_metric_whose_command_names_a_lost_factor_is_lost() -> None:
+    written = file.read(GOOD, "x.toml", "x")
+    wanted = checking.reduced(written, {"solver: ./a": "no", "solver: ./b": "no"})
+    assert [metric.name for metric in wanted.metrics] == ["latency"]
+    assert wanted.left_out["factor solver"] == "none of its levels can be had"
+    assert "{solver}" in wanted.left_out["run"]
+
+
+@pytest.mark.parametrize(
+    ("lost", "says"),
+    [
+        (["mtu: original", "solver: ./a"], "nothing is left to compare"),
+        (["mtu: 9000", "solver: ./a", "solver: ./b"], "nothing is left to compare"),
+        (["run", "latency"], "none of its metrics"),
+    ],
+)
+def test_a_study_of_which_nothing_is_left_is_refused(lost: list[str], says: str) -> None:
+    written = file.read(GOOD, "x.toml", "x")
+    with pytest.raises(UsageError, match=f"{says}.*{lost[0]}: it is not here"):
+        checking.reduced(written, dict.fromkeys(lost, "it is not here"))
+
+
+def test_what_only_the_nodes_tell_is_named() -> None:
+    written = file.read(
+        GOOD.replace(
+            'knob = "nic.mtu"\nvalues = ["original", 9000]', 'blas = ["opnblas-pthread", "/x/libblas.so"]'
+        ).replace("levels = { mtu = 9000 }", ""),
+        "x.toml",
+        "x",
+    )
+    assert checking.at_the_run(written.factors, written.metrics) == [
+        "BLAS libraries: opnblas-pthread (did you mean 'openblas-pthread'?), /x/libblas.so",
+        "commands: run",
+    ]
 
 
 def test_two_factors_that_set_the_same_are_refused() -> None:

@@ -19,7 +19,7 @@ import msgspec
 from wulf.base.errors import BuildError, UsageError
 from wulf.base.native import cmake
 from wulf.base.records import Operation
-from wulf.base.text import printable
+from wulf.base.text import nearest, printable
 
 _LOG = logging.getLogger("wulf")
 
@@ -130,6 +130,7 @@ def find_mpi(wanted: str | None = None) -> list[MpiLibrary]:
         if library is None:
             raise BuildError(
                 f"{wanted!r} is not an MPI compiler: give the path of an mpicc, or one of {', '.join(_NAMES)}"
+                + nearest(wanted, _NAMES)
             )
         return [library]
     found: dict[Path, MpiLibrary] = {}
@@ -142,6 +143,11 @@ def find_mpi(wanted: str | None = None) -> list[MpiLibrary]:
         hint = f" (Debian: lib{wanted}-dev)" if wanted in ("openmpi", "mpich") else ""
         raise BuildError(f"no {wanted} on this machine: install it{hint}, or give --mpi PATH")
     return libraries
+
+
+def may_be_mpi(wanted: str) -> bool:
+    """Whether `wanted` can name an MPI library that this machine has not: a known name, a path, any ``mpicc``."""
+    return wanted in _NAMES or "/" in wanted or "mpicc" in wanted
 
 
 def family_of(linked: str) -> str | None:

@@ -64,6 +64,8 @@ def command(request: MeasureRequest, begun: Begun, moved: MovedArgument = None) 
         if begun.resume is not None:
             path = store.find_run(begun.resume, request.runs)
         else:
+            with staging() as say:
+                work.require_known(request, say)
             path = new_run(request.path, request.runs)
         named = begun.resume is not None or request.path is not None
         submitting.submit(begun.submit, path, named=named, dry_run=begun.dry_run)

@@ -23,6 +23,17 @@ from wulf.base.text import printable
 LINKED = "libblas.so.3"
 #: Said where there is nothing to compare.
 MORE = "apt install libopenblas0-pthread libblis4-pthread libatlas3-base libblas3"
+#: What Debian calls them.
+USUAL = (
+    "atlas",
+    "blas",
+    "blis-openmp",
+    "blis-pthread",
+    "blis-serial",
+    "openblas-openmp",
+    "openblas-pthread",
+    "openblas-serial",
+)
 #: Every library takes its number of threads from one of these; a serial one, and ATLAS, from none.
 _THREADS = (
     "OMP_NUM_THREADS",

@@ -5,8 +5,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from wulf.base.contracts import Say
+from wulf.base.errors import BuildError
 from wulf.base.request import SECONDS
 from wulf.node.cluster import inventory
+from wulf.node.fleet import preparation
 from wulf.node.fleet.clusters import config_of
 from wulf.node.fleet.new_run import new_seed
 from wulf.node.measuring import session
@@ -49,6 +52,24 @@ def measurement(request: MeasureRequest) -> session.MeasureRequest:
         directory=request.directory,
         thread_level=request.thread_level,
     )
+
+
+def require_known(request: MeasureRequest, say: Say) -> None:
+    """Refuse now what a job would only refuse when its turn has come: there is no such operation, suite or ladder.
+
+    Raises
+    ------
+    UsageError
+        Names what there is not.
+    """
+    suite = _suite(request)
+    if suite is None:
+        ladder.base_sizes(request.ladder or ladder.ADAPTIVE, request.max_size_bytes)
+    ops = [one.op for one in suite.experiment] if suite is not None else request.ops
+    try:
+        preparation.toolbox(ops or [], request.mpi, say, request.directory)
+    except BuildError as failure:
+        say(f"operations are checked by the job, not here: {failure}")
 
 
 def _suite(request: MeasureRequest) -> suites.Suite | None:

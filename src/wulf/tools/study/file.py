@@ -14,7 +14,7 @@ import msgspec
 from wulf.base import catalogue, toml, user_files
 from wulf.base.errors import ConfigError, UsageError
 from wulf.base.records import Values
-from wulf.base.text import nearest
+from wulf.base.text import is_interface, nearest
 from wulf.base.units import parse_duration, parse_size
 from wulf.node.change import steps
 from wulf.node.probe import ladder
@@ -201,6 +201,8 @@ class Written(NamedTuple):
     prices: list[StudyPrice]
     watts: float | None
     visit_us: int
+    #: Where each thing stands, for what is refused later.
+    document: toml.Document[StudyFile]
 
 
 def known() -> list[KnownStudy]:
@@ -277,6 +279,7 @@ def read(text: str, origin: str, name: str, *, short: bool = False) -> Written:
         [StudyPrice(name=one.name, price=one.price) for one in said.price],
         said.watts,
         round(_parsed(document, "design.visit", parse_duration, said.design.visit) * 1e6),
+        document,
     )
 
 
@@ -338,22 +341,31 @@ def _levels(document: toml.Document[StudyFile], path: str, said: FactorSection) 
     if kind == "knob":
         for value in said.values:
             text = str(value)
-            settings = _settings(document, f"{path}.values", {said.knob: text})
+            settings = _settings(document, f"{path}.values", {said.knob: text}, f"{path}.knob")
             yield StudyLevel(name=text, set=settings)
     elif kind == "level":
         for number, level in enumerate(said.level):
             yield _level(document, f"{path}.level[{number}]", level)
     else:
         for value in getattr(said, kind):
-            if kind == "pairs":
-                _require_pairs(document, f"{path}.pairs", value)
+            _require_form(document, f"{path}.{kind}", kind, value)
             yield StudyLevel(**{"name": str(value), kind: value})
 
 
+def _require_form(document: toml.Document[StudyFile], path: str, kind: str, said: object) -> None:
+    """Refuse what names no pairs or interface of any cluster."""
+    if kind == "interface" and not is_interface(str(said)):
+        document.fail(path, f"{said!r} is not the name of a network interface")
+    if kind == "pairs":
+        _require_pairs(document, path, str(said))
+
+
 def _require_pairs(document: toml.Document[StudyFile], path: str, said: str) -> None:
-    """Refuse what names no pairs of any cluster."""
     if said not in PAIRS and not all(_PAIR.match(item) for item in said.split(",")):
-        document.fail(path, f"{said!r} is not one of {', '.join(PAIRS)}, or pairs like node01:node02")
+        document.fail(
+            path,
+            f"{said!r} is not one of {', '.join(PAIRS)}, or pairs like node01:node02{nearest(said, PAIRS)}",
+        )
 
 
 def _level(document: toml.Document[StudyFile], path: str, said: LevelSection) -> StudyLevel:
@@ -363,16 +375,24 @@ def _level(document: toml.Document[StudyFile], path: str, said: LevelSection) ->
         for key in said.__struct_fields__
         if key not in ("name", "set") and (value := getattr(said, key))
     }
-    if said.pairs:
-        _require_pairs(document, f"{path}.pairs", said.pairs)
+    for kind, value in others.items():
+        _require_form(document, f"{path}.{kind}", kind, value)
     return StudyLevel(name=said.name, set=settings, **others)
 
 
-def _settings(document: toml.Document[StudyFile], path: str, said: Mapping[str, str]) -> Values:
-    """Return settings whose knobs there are, without those that stay as they are."""
+def _settings(
+    document: toml.Document[StudyFile], path: str, said: Mapping[str, str], named: str = ""
+) -> Values:
+    """Return settings whose knobs there are, without those that stay as they are.
+
+    Parameters
+    ----------
+    named
+        Where the knob is named, if not beside the value.
+    """
     found: Values = {}
     for name, value in said.items():
-        knob = _parsed(document, path, catalogue.knob, name)
+        knob = _parsed(document, named or path, catalogue.knob, name)
         if value != ORIGINAL:
             _parsed(document, path, lambda text, knob=knob: steps.check(knob, text), value)
             found[knob.id] = value
@@ -546,10 +566,7 @@ def _require_places(
     names = {factor.name for factor in factors}
     used: set[str] = set()
     for number, metric in enumerate(metrics):
-        texts = {"command": metric.command}
-        for place, job in enumerate(metric.jobs):
-            texts |= {f"job[{place}].command": job.command, f"job[{place}].options": job.options}
-        for key, text in texts.items():
+        for key, text in _texts(metric).items():
             for name in _PLACE.findall(text):
                 if name not in names:
                     document.fail(f"metric[{number}].{key}", f"{{{name}}}: there is no factor {name!r}")
@@ -560,6 +577,19 @@ def _require_places(
                 f"factor[{number}]",
                 f"no metric's command has {{{factor.name}}} in it, where this factor's commands go",
             )
+
+
+def _texts(metric: StudyMetric) -> dict[str, str]:
+    """Return what of a metric may name factors, by its key."""
+    texts = {"command": metric.command}
+    for place, job in enumerate(metric.jobs):
+        texts |= {f"job[{place}].command": job.command, f"job[{place}].options": job.options}
+    return texts
+
+
+def named_in(metric: StudyMetric) -> set[str]:
+    """Return the factors that a metric's commands name."""
+    return {name for text in _texts(metric).values() for name in _PLACE.findall(text)}
 
 
 def filled(command: str, levels: Mapping[str, StudyLevel]) -> str:

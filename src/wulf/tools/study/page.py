@@ -82,8 +82,26 @@ def _planned(plan: StudyPlan, forecast: StudyForecast) -> Page:
     return _page(
         printable(plan.title, 200),
         ", ".join(filter(None, (_designed(plan) + runs, _length(forecast)))),
-        known(_factors(plan), _metrics(plan), Notes(tuple(plan.aliases)) if plan.aliases else None),
+        known(
+            _factors(plan),
+            _metrics(plan),
+            *(
+                Notes(lines)
+                for lines in (tuple(plan.aliases), _left_out(plan), _at_the_run(forecast))
+                if lines
+            ),
+        ),
     )
+
+
+def _left_out(plan: StudyPlan) -> tuple[str, ...]:
+    return tuple(
+        f"left out: {printable(what, 100)}: {printable(why, 200)}" for what, why in plan.left_out.items()
+    )
+
+
+def _at_the_run(forecast: StudyForecast) -> tuple[str, ...]:
+    return tuple(f"checked at the run: {printable(what, 300)}" for what in forecast.at_the_run)
 
 
 def _designed(plan: StudyPlan) -> str:
@@ -207,9 +225,7 @@ def _said(plan: StudyPlan, result: StudyResult) -> tuple[str, ...]:
             if result.status == "complete"
             else f"{made}: {why}; --resume makes the rest"
         )
-    lines += [
-        f"left out: {printable(what, 100)}: {printable(why, 200)}" for what, why in plan.left_out.items()
-    ]
+    lines += _left_out(plan)
     # A metric that failed gives none of its figures.
     of = {figure: metric.name for figure, metric in plan.figures}
     failed = [

@@ -16,6 +16,7 @@ from wulf.base.errors import ConfigError, TransportError, UsageError, WulfError
 from wulf.base.nodeset import reasons_text
 from wulf.base.output_values import Unknown
 from wulf.base.records import NodeRecord, Operation, Pair, Part, Place, Values, Workload
+from wulf.base.text import nearest
 from wulf.node.change import steps
 from wulf.node.change.transaction import NotRestoredError, StepError
 from wulf.node.cluster import inventory
@@ -165,11 +166,12 @@ class Stand:
         """Return the variables with which programs use a BLAS library; raises UsageError where a node has it not."""
         if name.startswith("/"):
             return blas_libraries.environment(name)
-        found, missing = blas_runs.installed(self.transport, self.nodes)
+        found, lacking = blas_runs.installed(self.transport, self.nodes)
         paths = {library.name: library.path for library in found}
         if name not in paths:
             raise UsageError(
-                missing.get(name) or f"no BLAS library is called {name!r} ('wulf bench blas' names them)"
+                lacking.get(name)
+                or f"no BLAS library is called {name!r}{nearest(name, paths)} ('wulf bench blas' names them)"
             )
         return blas_libraries.environment(paths[name])
 
@@ -196,9 +198,7 @@ class Performer:
         config = cluster(where.cluster) if where.cluster else asked.config
         if where.interface:
             config = msgspec.structs.replace(config, interface=where.interface, addresses={})
-        nodes = distinct(config, None if where.cluster else asked.nodes)
-        if config.transport == "local":
-            nodes = config.select(None)
+        nodes = nodes_of(config, None if where.cluster else asked.nodes)
         transport, records = self._stack.enter_context(preparation.connect(config, nodes, self._say))
         down = {record.node: record.error or "does not answer" for record in records if not record.reachable}
         if down:
@@ -389,6 +389,11 @@ def _places(operation: Operation, stand: Stand, wanted: Conditions, metric: Stud
     return [spread(stand.nodes, ranks)]
 
 
+def nodes_of(config: ClusterConfig, nodes: str | None) -> list[str]:
+    """Return the nodes of a cluster that take part; all of this machine's."""
+    return config.select(None if config.transport == "local" else nodes)
+
+
 def pairs(text: str, config: ClusterConfig, nodes: Sequence[str]) -> list[Pair]:
     """Return pairs of nodes, as ``--pairs`` takes them; or those that a cable joins, or that none does.
 
@@ -417,7 +422,7 @@ def _addresses(records: Sequence[NodeRecord], interface: str) -> dict[str, str]:
         plain = [word.partition("/")[0] for word in words]
         known = next((word for word in plain if word.count(".") == 3), None)
         if known is None:
-            raise UsageError(f"{record.node}: {interface} has no address there")
+            raise UsageError(f"{record.node}: there is no interface {interface}, or it has no IPv4 address")
         found[record.node] = known
     return found
 
@@ -433,40 +438,36 @@ def opened(asked: Asked, say: Say) -> Iterator[Performer]:
             performer.release()
 
 
-def available(
-    factors: Sequence[StudyFactor], metrics: Sequence[StudyMetric], asked: Asked, performer: Performer
-) -> tuple[list[StudyFactor], list[StudyMetric], dict[str, str]]:
-    """Return the levels and metrics that can be had on these nodes, and why others cannot.
+def missing(
+    factors: Sequence[StudyFactor],
+    metrics: Sequence[StudyMetric],
+    known: Mapping[str, str],
+    asked: Asked,
+    performer: Performer,
+) -> dict[str, str]:
+    """Return which levels (``factor: level``) and metrics cannot be had on these nodes, and why.
 
-    A factor of which one level is left is none, but that level's: what it makes different stays in every combination.
+    Parameters
+    ----------
+    known
+        Those that are not asked for, as it is known that they cannot be had.
     """
-    left_out: dict[str, str] = {}
+    found = dict(known)
     mpi = {level.mpi or asked.mpi for factor in factors for level in factor.levels}
-    kept_metrics = []
     for metric in metrics:
+        if metric.name in found:
+            continue
         reason = _metric_missing(metric, performer, asked.mpi if mpi <= {None} else next(iter(mpi)))
         if reason:
-            left_out[metric.name] = reason
-        else:
-            kept_metrics.append(metric)
-    if not kept_metrics:
-        raise UsageError(
-            "none of its metrics can be had here: "
-            + "; ".join(f"{name}: {why}" for name, why in left_out.items())
-        )
-    ops = [metric.op for metric in kept_metrics if metric.kind == "operation"]
-    kept = []
+            found[metric.name] = reason
+    ops = [metric.op for metric in metrics if metric.kind == "operation" and metric.name not in found]
     for factor in factors:
-        levels = []
         for level in factor.levels:
-            reason = _level_missing(level, performer, ops)
+            place = f"{factor.name}: {level.name}"
+            reason = "" if place in found else _level_missing(level, performer, ops)
             if reason:
-                left_out[f"{factor.name}: {level.name}"] = reason
-            else:
-                levels.append(level)
-        if levels:
-            kept.append(msgspec.structs.replace(factor, levels=levels))
-    return kept, kept_metrics, left_out
+                found[place] = reason
+    return found
 
 
 def _metric_missing(metric: StudyMetric, performer: Performer, mpi: str | None) -> str:

@@ -319,6 +319,8 @@ class StudyForecast(Record, frozen=True, kw_only=True):
     time_s: float
     #: Metrics whose length is not known.
     unknown: list[str]
+    #: What only the nodes tell, in words.
+    at_the_run: list[str] = []
 
 
 class Study(Record, frozen=True, kw_only=True):

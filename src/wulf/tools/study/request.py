@@ -36,9 +36,9 @@ class StudyRequest:
     path: PathField = None
     _: KW_ONLY
     list: Annotated[bool, Option("List the available studies, and do nothing else.")] = False
-    dry_run: Annotated[bool, Option("Show factors, levels, runs and how long they take; start nothing.")] = (
-        False
-    )
+    dry_run: Annotated[
+        bool, Option("Show factors, levels, runs, how long they take and what is missing; start nothing.")
+    ] = False
     short: Annotated[bool, Option("The short form, as defined in the file.")] = False
     nodes: NodesField = None
     mpi: Annotated[str | None, Option("MPI library where no factor names one.")] = None

@@ -19,20 +19,18 @@ from wulf.node.cluster import inventory
 from wulf.node.fleet import allocation, change
 from wulf.node.fleet.clusters import config_of
 from wulf.node.fleet.new_run import head, new_seed, place_of
-from wulf.tools.study import design, file
+from wulf.tools.study import checking, design, file
 from wulf.tools.study.conclude import conclude
-from wulf.tools.study.performing import Asked, Hpl, Performer, available, conditions, opened
+from wulf.tools.study.performing import Asked, Hpl, Performer, conditions, missing, opened
 from wulf.tools.study.record import (
     Study,
-    StudyFactor,
     StudyForecast,
     StudyManifest,
-    StudyMetric,
     StudyPlan,
     StudyTrial,
 )
 from wulf.tools.study.request import BUDGET_S, MARGIN, StudyRequest
-from wulf.tools.study.store import FILE, HEAD, JOBS, StudyRun, StudyWriter, create_study, load_study
+from wulf.tools.study.store import HEAD, JOBS, StudyRun, StudyWriter, create_study, load_study
 
 #: A combination that failed so often, and never worked, is not run again.
 GIVE_UP = 3
@@ -57,9 +55,27 @@ def study(request: StudyRequest, progress: Progress, hpl: Hpl) -> Study:
         return _go_on(request, begin_s, progress, hpl)
     written = file.named(str(request.study), short=request.short)
     if request.dry_run:
-        plan = _plan(request, written, written.factors, written.metrics, {}, [])
-        return Study(schema_version=SCHEMA_VERSION, plan=plan, forecast=forecast(plan))
+        return _foretold(request, written, progress)
     return _start(request, written, begin_s, progress, hpl)
+
+
+def _foretold(request: StudyRequest, written: file.Written, progress: Progress) -> Study:
+    """Return what would be done, as far as it can be told without the nodes."""
+    config = _config_if_any(request)
+    mpi = request.mpi or (config.mpi.compiler if config is not None else None)
+    wanted = checking.reduced(written, checking.here(written, config, request.nodes, mpi, progress.note))
+    plan = _plan(request, written, wanted, config.select(request.nodes) if config is not None else [])
+    return Study(schema_version=SCHEMA_VERSION, plan=plan, forecast=forecast(plan))
+
+
+def _config_if_any(request: StudyRequest) -> inventory.ClusterConfig | None:
+    """Return the cluster; None where none is named and none is there: a study can be looked at without."""
+    try:
+        return config_of(request.cluster)
+    except UsageError:
+        if request.cluster is not None or request.nodes is not None:
+            raise
+        return None
 
 
 def shown(run: StudyRun) -> Study:
@@ -71,23 +87,22 @@ def shown(run: StudyRun) -> Study:
 def _plan(
     request: StudyRequest,
     written: file.Written,
-    factors: Sequence[StudyFactor],
-    metrics: Sequence[StudyMetric],
-    left_out: dict[str, str],
+    wanted: checking.Wanted,
     nodes: Sequence[str],
 ) -> StudyPlan:
-    wanted = [factor for factor in factors if len(factor.levels) > 1] or list(factors)
-    kind = written.design.kind
-    if kind == "fractional" and any(len(factor.levels) != 2 for factor in factors):
+    factors, kind = wanted.factors, written.design.kind
+    if kind == "fractional" and (
+        len(factors) < len(written.factors) or any(len(factor.levels) != 2 for factor in factors)
+    ):
         # One whose levels cannot all be had is none of a fraction.
-        kind = "full" if len(wanted) < len(written.factors) else kind
-    made = design.combinations(list(factors), kind, written.design.runs)
+        kind = "full"
+    made = design.combinations(factors, kind, written.design.runs)
     return StudyPlan(
         study=written.name,
         title=written.title,
         source=written.source,
-        factors=list(factors),
-        metrics=list(metrics),
+        factors=factors,
+        metrics=wanted.metrics,
         design=kind,
         cells=made.cells,
         aliases=made.aliases,
@@ -98,7 +113,7 @@ def _plan(
         published=written.published,
         prices=written.prices,
         watts=written.watts,
-        left_out=left_out,
+        left_out=wanted.left_out,
         nodes=list(nodes),
         mpi=request.mpi,
         sweeps=written.design.sweeps,
@@ -118,7 +133,12 @@ def forecast(plan: StudyPlan) -> StudyForecast:
             each += metric.takes_s
         else:
             unknown.append(metric.name)
-    return StudyForecast(runs=runs, time_s=runs * each, unknown=unknown)
+    return StudyForecast(
+        runs=runs,
+        time_s=runs * each,
+        unknown=unknown,
+        at_the_run=checking.at_the_run(plan.factors, plan.metrics),
+    )
 
 
 def _asked(
@@ -134,11 +154,12 @@ def _start(
     path = place_of(request.path, request.runs)
     config = config_of(request.cluster)
     asked = _asked(request, config, request.mpi, hpl, path)
+    known = checking.here(written, config, request.nodes, asked.mpi, progress.note)
     with opened(asked, progress) as performer:
-        factors, metrics, left_out = available(written.factors, written.metrics, asked, performer)
-        for what, why in left_out.items():
+        wanted = checking.reduced(written, missing(written.factors, written.metrics, known, asked, performer))
+        for what, why in wanted.left_out.items():
             progress.note(f"left out: {printable(what, 100)}: {printable(why, 300)}")
-        plan = _plan(request, written, factors, metrics, left_out, config.select(request.nodes))
+        plan = _plan(request, written, wanted, config.select(request.nodes))
         manifest = StudyManifest(**head(path.name, config, [], {}), plan=plan)
         with create_study(path, manifest, written.text) as writer:
             progress.note(f"run: {path}")
@@ -151,12 +172,10 @@ def _go_on(request: StudyRequest, begin_s: float, progress: Progress, hpl: Hpl) 
     if manifest.status == "complete":
         raise UsageError(f"{path} is complete; there is nothing to go on with")
     config = inventory.parse(manifest.cluster, str(path / HEAD))
-    text = (path / FILE).read_text(encoding="utf-8")
-    written = file.read(text, str(path / FILE), manifest.plan.study)
     asked = _asked(request, config, manifest.plan.mpi, hpl, path)
     with opened(asked, progress) as performer:
         # What a level or a build makes is made again: the nodes may be others than they were.
-        available(written.factors, manifest.plan.metrics, asked, performer)
+        missing(manifest.plan.factors, manifest.plan.metrics, {}, asked, performer)
         run = load_study(path)
         with StudyWriter(path, run.manifest) as writer:
             budget_s = request.budget_s or run.manifest.plan.budget_s
