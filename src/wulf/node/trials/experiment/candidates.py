@@ -17,6 +17,7 @@ from wulf.base.errors import UsageError
 from wulf.base.nodeset import fold
 from wulf.base.profile import Profile
 from wulf.base.records import Candidate, FactValue, NodeRecord
+from wulf.base.text import nearest
 
 #: What one change costs, by what it does to the connection [s].
 _TOGGLE_S = {"none": 0.3, "link blip": 3.0, "link down": 8.0, "connectivity": 1.0, "reboot": 0.0}
@@ -174,7 +175,8 @@ def _named(knobs: Mapping[str, Knob], patterns: Sequence[str]) -> dict[str, list
             name for name in knobs if fnmatch.fnmatchcase(name, pattern) or name.endswith(f".{pattern}")
         ]
         if not matching:
-            raise UsageError(f"--knobs: no knob is called {pattern!r} ('wulf settings list' names all)")
+            hint = nearest(pattern, knobs)
+            raise UsageError(f"--knobs: no knob is called {pattern!r}{hint} ('wulf settings list' names all)")
         for name in matching:
             found[name] = [value.strip() for value in values.split(",")] if values else []
     return found

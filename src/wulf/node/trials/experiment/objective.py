@@ -21,6 +21,7 @@ from wulf.base.records import (
     Workload,
     command_operation,
 )
+from wulf.base.text import nearest
 from wulf.base.units import format_bytes, parse_size
 
 #: Pairs that a trial measures at most: each of them takes a launch.
@@ -36,6 +37,8 @@ LARGE_BYTES = 65536
 #: Message of each sender where many send to one, and a request that nothing holds up [B].
 INCAST_BYTES, SMALL_BYTES = (16384, 65536), 64
 _APP = "app:"
+#: Objectives that need no more words.
+NAMES = ("latency", "bandwidth", "incast")
 
 
 class Objective(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,7 +114,8 @@ def named(name: str, ping_pong: Callable[[], Operation], known: Callable[[str], 
         if not command:
             raise UsageError("--objective 'app: COMMAND': which command?")
         return application(command, "", "lower", "s")
-    raise UsageError(f"--objective {name!r}: latency, bandwidth, incast, 'app: COMMAND' or a .toml file")
+    hint = nearest(name, NAMES)
+    raise UsageError(f"--objective {name!r}: {', '.join(NAMES)}, 'app: COMMAND' or a .toml file{hint}")
 
 
 def _incast(together: Operation, alone: Operation) -> Objective:
