@@ -54,7 +54,8 @@ struct visit {
     /* Of a file's bytes that were read, the share that was in the nodes' memory before; of those that were
      * written, after. Not a number where the nodes do not say it. */
     double in_memory;
-    bool corrupt; /* the payload was not what had been sent */
+    double sent_per_s; /* datagrams, of the initiator while it was sending (see `tells_sent`) */
+    bool corrupt;      /* the payload was not what had been sent */
 
     /* Of a collective: the iterations alone, with no common start, and no time of them. */
     bool bare;
@@ -78,6 +79,7 @@ struct operation {
     enum timing timing;
     bool lossy;
     bool tells_exits;    /* of every rank, when it was done */
+    bool tells_sent;     /* at which rate datagrams were sent */
     bool files;          /* on files in a directory, which --dir names */
     bool echoes;         /* the message comes back to the initiator, which then checks it */
     size_t header_bytes; /* at the beginning of a message, not payload */

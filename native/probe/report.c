@@ -136,6 +136,8 @@ void record_cell(struct record *record, const char *name, const struct operation
     }
     if (cell->in_memory != NULL)
         record_doubles(record, "in_memory", cell->in_memory, cell->median_count, 4);
+    if (cell->sent_per_s != NULL)
+        record_doubles(record, "sent_per_s", cell->sent_per_s, cell->median_count, 1);
     record_close(record, '}');
 }
 

@@ -61,6 +61,10 @@ struct cell *cells_new(const struct plan *plan, size_t ranks) {
             cells[i].in_memory = calloc(plan->sweeps, sizeof *cells[i].in_memory);
             complete = complete && cells[i].in_memory != NULL;
         }
+        if (plan->operation->tells_sent) {
+            cells[i].sent_per_s = calloc(plan->sweeps, sizeof *cells[i].sent_per_s);
+            complete = complete && cells[i].sent_per_s != NULL;
+        }
         if (!plan->operation->tells_exits)
             continue;
         cells[i].ranks = ranks;
@@ -87,6 +91,7 @@ void cells_free(struct cell *cells, size_t count) {
         free(cells[i].clock_errors_ns);
         free(cells[i].tolerances_ns);
         free(cells[i].in_memory);
+        free(cells[i].sent_per_s);
     }
     free(cells);
 }
@@ -293,6 +298,8 @@ static int measure(struct run *run, struct cell *cell) {
     }
     if (cell->in_memory != NULL)
         cell->in_memory[cell->median_count] = visit.in_memory;
+    if (cell->sent_per_s != NULL)
+        cell->sent_per_s[cell->median_count] = visit.sent_per_s;
     cell->medians_ns[cell->median_count++] = median_ns(&visit);
     return 0;
 }

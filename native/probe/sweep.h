@@ -52,7 +52,8 @@ struct cell {
      * ranks do not say. */
     double *exits_ns;
     uint64_t *clock_errors_ns, *tolerances_ns;
-    double *in_memory; /* of each visit, as it says; NULL where no file is touched; room for `sweeps` */
+    double *in_memory;  /* of each visit, as it says; NULL where no file is touched; room for `sweeps` */
+    double *sent_per_s; /* of each visit; NULL where it does not say; room for `sweeps` */
     size_t median_count, ranks;
     double warmup_ns[WARMUP_MAX_VISITS];
     size_t warmup_count;

@@ -55,8 +55,8 @@ KEYS = {
     "error": {"type", "code", "peer", "message"},
     "end": {"type", "elapsed_s"},
 }
-#: What only some say: with MPI, and with the directory of files.
-SOMETIMES = {"thread_level", "filesystem", "in_memory"}
+#: What only some say: with MPI, with the directory of files, of datagrams.
+SOMETIMES = {"thread_level", "filesystem", "in_memory", "sent_per_s"}
 OF_COLLECTIVES = {"late", "start_tolerances_ns", "clock_errors_ns", "exit_medians_ns"}
 
 

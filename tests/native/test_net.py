@@ -160,6 +160,16 @@ def test_a_steady_stream_counts_what_is_lost(net_probe: Path) -> None:
     assert cell["timing"] == "iteration" and cell["corrupt"] == 0
     assert cell["iterations"] > 0
     assert 0 < cell["lost"] <= fault.dropped
+    # 1 Mbit/s of 500 B; late where the processor was another's.
+    assert len(cell["sent_per_s"]) == 3 and 0 < max(cell["sent_per_s"]) <= 250.5
+
+
+def test_bursts_say_how_fast_they_were_sent(net_probe: Path) -> None:
+    with server(net_probe) as (_, port):
+        cell = cells(run(client(net_probe, port, "udp_burst:40", "500", *SHORT)))[500]
+    assert len(cell["sent_per_s"]) == len(cell["batch_medians_ns"])
+    # A burst is sent before it has arrived whole, and the fastest one no later than the one that took the longest.
+    assert all(40 / rate * 1e9 < cell["max_ns"] for rate in cell["sent_per_s"])
 
 
 def test_a_rate_that_cannot_be_reached_keeps_visits_short(net_probe: Path) -> None:

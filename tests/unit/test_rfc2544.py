@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from tests.unit.make_records import sample
 from wulf.base.errors import UsageError
 from wulf.base.records import SCHEMA_VERSION, Estimate
-from wulf.tools.rfc2544 import page, search, work
+from wulf.tools.rfc2544 import buffer, page, search, work
 from wulf.tools.rfc2544.record import FrameSize, Rate, Rfc2544
 from wulf.tools.rfc2544.request import Rfc2544Request
 
@@ -28,7 +30,9 @@ def made() -> Rfc2544:
         sender_limited=False,
         repetitions=6,
         losses=[rate(194, 0.5), rate(97, 0.0)],
-        burst=61,
+        burst=63,
+        bursts=[63] * 6,
+        buffer=buffer.corrected([buffer.Burst(63, 250_000.0)] * 6, 8237.0, 0.01),
         latency=latency,
     )
     return Rfc2544(
@@ -45,6 +49,7 @@ def failed() -> Rfc2544:
         lossy_repetitions=6,
         losses=[rate(1, None)],
         burst=None,
+        buffer_unknown="no rate without loss",
         latency=None,
         notes=["node02: silent"],
     )
@@ -74,6 +79,65 @@ def test_a_planted_limit_is_found_to_the_precision(limit: int, most: int, precis
     assert len(tried) <= 2 * most.bit_length() + 2
 
 
+@given(st.integers(1, 100_000), st.integers(1, 100_000), st.integers(1, 100_000))
+def test_a_search_begins_anywhere(limit: int, near: int, most: int) -> None:
+    tried: list[int] = []
+
+    def passes(value: int) -> bool:
+        tried.append(value)
+        return value <= limit
+
+    begin = min(near, most)
+    assert search.highest(passes, 1, most, 0.0, begin) == (min(limit, most), limit >= most)
+    assert len(tried) <= 2 * (abs(begin - min(limit, most)) + 1).bit_length() + 2
+
+
+def longest(depth: int, arrival_per_s: float, leaves_per_s: float) -> int:
+    """Return the longest burst of which nothing is lost: one frame is on its way, and so many wait."""
+
+    def passes(length: int) -> bool:
+        ends_s: list[float] = []
+        for number in range(length):
+            now_s = number / arrival_per_s
+            if sum(end_s > now_s for end_s in ends_s[-depth - 1 :]) > depth:
+                return False
+            ends_s.append(max(ends_s[-1] if ends_s else 0.0, now_s) + 1 / leaves_per_s)
+        return True
+
+    found = search.highest(passes, 1, 100_000, 0.0, depth + 1).value
+    assert found is not None
+    return found
+
+
+@given(st.integers(0, 100), st.floats(1.2, 100.0))
+def test_of_a_burst_what_left_meanwhile_is_taken_off(depth: int, faster: float) -> None:
+    leaves_per_s = 8256.0
+    burst = buffer.Burst(longest(depth, faster * leaves_per_s, leaves_per_s), faster * leaves_per_s)
+    found = buffer.corrected([burst] * 6, leaves_per_s, 0.01)
+    assert found is not None
+    assert found.frames.value == pytest.approx(depth + 1, abs=1 + 1e-9)
+    assert found.frames.low is not None and found.frames.high is not None
+    assert found.frames.low <= depth + 1 <= found.frames.high + 1e-9
+    assert found.time.value == pytest.approx(found.frames.value / burst.arrival_per_s)
+
+
+def test_where_bursts_fill_nothing_no_buffer_is_told() -> None:
+    assert buffer.corrected([buffer.Burst(100, 8000.0)] * 6, 8000.0, 0.01) is None
+    assert buffer.corrected([buffer.Burst(100, math.inf)] * 6, 8000.0, 0.01) is None
+    known = rate(97, 0.0)
+    some = [buffer.Burst(9, 1e5)]
+    assert work.why_unknown(None, [], sender_limited=False, is_limit=False) == "no rate without loss"
+    assert work.why_unknown(known, [], sender_limited=False, is_limit=False) == "no burst arrived whole"
+    assert work.why_unknown(known, some, sender_limited=False, is_limit=True) == "no burst was lost"
+    assert "sender" in work.why_unknown(known, some, sender_limited=True, is_limit=False)
+    assert work.why_unknown(known, some, sender_limited=False, is_limit=False) == ""
+
+
+def test_the_line_rate_is_that_of_the_standard() -> None:
+    # RFC 2544, appendix B: frames a second of 10 Mbit/s Ethernet.
+    assert [int(buffer.line_rate_per_s(size, 1e7)) for size in (64, 512, 1518)] == [14880, 2349, 812]
+
+
 def test_the_page_says_the_rate_and_what_limits_it() -> None:
     assert "without loss" in page.build(made()).title
     assert page.exit_code(made()) == 0
@@ -81,10 +145,11 @@ def test_the_page_says_the_rate_and_what_limits_it() -> None:
     assert page.exit_code(failed()) == 3
 
 
-def test_what_the_sender_sends_is_told_from_the_ends_of_visits() -> None:
+def test_what_the_sender_sends_is_the_middle_of_what_its_visits_say() -> None:
     one = sample(0, 64, 1.0, ("a", "b"), "udp_stream")  # type: ignore[no-untyped-call]
-    steady = msgspec.structs.replace(one, batch_at_us=[1000, 2000, 3000], batch_iterations=50)
-    assert work.sent_per_s(steady) == pytest.approx(50_000)
+    steady = msgspec.structs.replace(one, sent_per_s=[40_000.0, None, 50_000.0, 60_000.0])
+    assert work.sent_per_s(steady) == 50_000
+    assert work.sent_per_s(one) == math.inf
 
 
 def test_a_frame_without_room_is_refused() -> None:

@@ -3,6 +3,7 @@
 #ifndef WULF_NET_DATAGRAM_H
 #define WULF_NET_DATAGRAM_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -21,5 +22,10 @@ static inline void datagram_mark(unsigned char *datagram, uint32_t tag, uint32_t
 
 static inline uint32_t datagram_tag(const unsigned char *datagram) { return get_u32(datagram); }
 static inline uint32_t datagram_iteration(const unsigned char *datagram) { return get_u32(datagram + 4); }
+
+/* How many a second so many within a time are; not a number where it took none. */
+static inline double datagram_rate_per_s(uint64_t count, uint64_t time_ns) {
+    return time_ns == 0 ? (double)NAN : (double)count * 1e9 / (double)time_ns;
+}
 
 #endif

@@ -56,6 +56,7 @@ static int send_all(struct visit *visit, uint32_t tag, struct failure *failure) 
         watchdog_beat();
     }
     visit->lasted_ns = clock_now_ns() - begin;
+    visit->sent_per_s = datagram_rate_per_s(visit->iterations, visit->lasted_ns);
     return 0;
 }
 
@@ -187,6 +188,7 @@ static const struct operation OPERATION = {
     .divisor = 1,
     .timing = TIMING_ITERATION,
     .lossy = true,
+    .tells_sent = true,
     .header_bytes = STREAM_HEADER_BYTES,
     .min_size = STREAM_HEADER_BYTES,
     .max_size = DATAGRAM_MAX_BYTES,

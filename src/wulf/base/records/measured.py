@@ -316,6 +316,9 @@ class Sample(Record, frozen=True, kw_only=True):
     #: Of each visit, the share of a file's bytes (0–1) that were in the nodes' memory before they were read, or after
     #: they were written; null where a node does not say. Empty for what touches no files.
     in_memory: list[float | None] = []
+    #: Of each visit, the rate at which the sender sent datagrams, of bursts that of the fastest one [1/s]; null where
+    #: that took no time. Empty for what does not say it.
+    sent_per_s: list[float | None] = []
 
 
 class Reference(Record, frozen=True, kw_only=True):

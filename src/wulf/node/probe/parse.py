@@ -73,6 +73,8 @@ class CellLine(msgspec.Struct, frozen=True, tag="cell", tag_field="type"):
     late: int = 0
     #: Of an operation on files: of each visit the share that was in memory.
     in_memory: list[float | None] = []
+    #: Of datagrams, in each visit: how many were sent a second.
+    sent_per_s: list[float | None] = []
 
 
 class ReferenceLine(msgspec.Struct, frozen=True, tag="reference", tag_field="type"):
@@ -211,6 +213,10 @@ def sample(line: CellLine, launch: str, place: Place, setting: Setting) -> Sampl
             f"{line.op} at {line.size} B: it is not said of each of {len(line.batch_medians_ns)} visits which share "
             "was in memory"
         )
+    if line.sent_per_s and len(line.sent_per_s) != len(line.batch_medians_ns):
+        raise ProbeError(
+            f"{line.op} at {line.size} B: {len(line.batch_medians_ns)} visits have {len(line.sent_per_s)} rates"
+        )
     about = _about(line.ranks, place, f"{line.op} at {line.size} B")
     return Sample(
         launch=launch,
@@ -230,6 +236,7 @@ def sample(line: CellLine, launch: str, place: Place, setting: Setting) -> Sampl
         corrupt=line.corrupt,
         exits=_exits(line, about),
         in_memory=line.in_memory,
+        sent_per_s=line.sent_per_s,
     )
 
 

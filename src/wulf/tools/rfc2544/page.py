@@ -25,7 +25,7 @@ def build(found: Rfc2544) -> Page:
         lede=f"UDP from {first} to {second}, trials of {duration(found.trial_s)}",
         kind="RFC 2544",
         verb="bench rfc2544",
-        head=known(_sizes(found), Notes(notes) if notes else None),
+        head=known(_sizes(found), _bursts(found), Notes(notes) if notes else None),
         sections=(Section("losses", "Loss by rate", (_losses(found),)),),
     )
 
@@ -49,7 +49,6 @@ def _sizes(found: Rfc2544) -> Table:
         Column("throughput", numeric=True),
         Column("frames/s", numeric=True),
         Column("limit"),
-        Column("longest burst", numeric=True),
         Column("latency at it", numeric=True),
     )
     rows = tuple(
@@ -62,7 +61,6 @@ def _sizes(found: Rfc2544) -> Table:
             if one.throughput
             else Item("–"),
             Item("the sender" if one.sender_limited else "the way"),
-            _burst(one),
             estimate_item(one.latency),
         )
         for one in found.sizes
@@ -72,6 +70,29 @@ def _sizes(found: Rfc2544) -> Table:
         "repeated. Latency: half round trip while frames go at that rate."
     )
     return Table("By frame size", columns, rows, note=note)
+
+
+def _bursts(found: Rfc2544) -> Table:
+    columns = tuple(
+        Column(title, numeric=True)
+        for title in ("frame", "longest burst", "arriving at", "buffer", "buffer as time")
+    )
+    rows = tuple(
+        (
+            Item(f"{one.frame_bytes} B", one.frame_bytes),
+            _burst(one),
+            Item("–") if held is None else Item(f"{held.arrival_per_s:,.0f} frames/s", held.arrival_per_s),
+            estimate_item(held.frames if held else None, one.buffer_unknown),
+            estimate_item(held.time) if held else Item("–"),
+        )
+        for one in found.sizes
+        for held in [one.buffer]
+    )
+    note = (
+        "Longest burst: back to back, without loss. Buffer: that burst less the frames that left while it arrived, "
+        "so × (1 − throughput ÷ arrival rate); as time: ÷ the arrival rate (RFC 9004, section 5.4)."
+    )
+    return Table("Bursts", columns, rows, note=note)
 
 
 def _burst(size: FrameSize) -> Item:

@@ -17,6 +17,17 @@ class Rate(Record, frozen=True, kw_only=True):
     loss: float | None
 
 
+class Buffer(Record, frozen=True, kw_only=True):
+    """How much the way between two nodes holds of a burst (RFC 9004, section 5.4)."""
+
+    #: The longest burst less what has left while it arrived [frames].
+    frames: Estimate
+    #: In which time bursts bring so much: the RFC's corrected buffer time [s].
+    time: Estimate
+    #: At which rate the frames of bursts arrived [1/s].
+    arrival_per_s: float
+
+
 class FrameSize(Record, frozen=True, kw_only=True):
     """All of a frame size."""
 
@@ -30,10 +41,17 @@ class FrameSize(Record, frozen=True, kw_only=True):
     lossy_repetitions: int = 0
     #: Loss at tenths of the highest rate that was tried.
     losses: list[Rate]
-    #: The longest burst that arrives whole [frames]; null where not even a single frame does.
+    #: The longest burst that arrives whole, the median of all searches [frames]; null where not even a single frame
+    #: does.
     burst: int | None
+    #: What each search has found [frames].
+    bursts: list[int] = []
     #: All that was allowed arrives whole.
     burst_is_limit: bool = False
+    #: Null where it is not known.
+    buffer: Buffer | None = None
+    #: Why it is not known; empty when it is.
+    buffer_unknown: str = ""
     #: Half round trip while frames go at the rate without loss; null where it is not known.
     latency: Estimate | None
     #: What went wrong.

@@ -26,9 +26,9 @@ class Rfc2544Request:
 
     UDP datagrams from one node to another, as frames of these sizes. The highest rate without loss is found by
     bisection (26.1), along with what the sender itself can do; then the loss at tenths of that rate (26.3), the
-    longest back-to-back burst that arrives complete (26.4), and the round-trip time while frames are sent at the
-    rate without loss (26.2). A node is not a device under test with two ports: the results are those of both nodes
-    and everything between them.
+    longest back-to-back burst that arrives complete (26.4) and the depth of the buffer that follows from it (RFC
+    9004), and the round-trip time while frames are sent at the rate without loss (26.2). A node is not a device under
+    test with two ports: the results are those of both nodes and everything between them.
 
     Exit code 3 when something could not be found.
     """

@@ -15,20 +15,31 @@ class Found(NamedTuple):
     is_limit: bool
 
 
-def highest(passes: Callable[[int], bool], low: int, high: int, precision: float) -> Found:
+def highest(
+    passes: Callable[[int], bool], low: int, high: int, precision: float, near: int | None = None
+) -> Found:
     """Return the highest number that passes, known to a share: where one passes all below it are taken to.
 
-    Doubled from the lowest on, then halved: what is far beyond the limit is hardly tried, as it disturbs others.
+    In steps that double, from the lowest on or from where it is taken to be, then halved: what is far beyond the limit
+    is hardly tried, as it disturbs others.
+
+    Parameters
+    ----------
+    near
+        About what it is; None where that is not known.
     """
-    if not passes(low):
-        return Found(None, is_limit=False)
-    good, bad = low, None
+    good, bad = near or low, None
+    step = 1
+    while not passes(good):
+        if good == low:
+            return Found(None, is_limit=False)
+        bad, good, step = good, max(good - step, low), 2 * step
     while bad is None:
         if good == high:
             return Found(good, is_limit=True)
-        following = min(2 * good, high)
+        following = min(good + step, high)
         if passes(following):
-            good = following
+            good, step = following, 2 * step
         else:
             bad = following
     while bad - good > max(1, precision * good):

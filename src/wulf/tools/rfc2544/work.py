@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
+import math
 import statistics
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from wulf.base.errors import TransportError, UsageError
@@ -20,8 +21,8 @@ from wulf.node.probe.schedule import LaunchPlan
 from wulf.stats import estimate
 from wulf.stats.core import intervals
 from wulf.stats.estimate.cells import as_estimate
-from wulf.tools.rfc2544 import search
-from wulf.tools.rfc2544.record import FrameSize, Rate, Rfc2544
+from wulf.tools.rfc2544 import buffer, search
+from wulf.tools.rfc2544.record import Buffer, FrameSize, Rate, Rfc2544
 from wulf.tools.rfc2544.request import OVERHEAD, Rfc2544Request
 
 STREAM, BURST, ROUND_TRIP = "udp_stream", "udp_burst", "udp_rr"
@@ -29,8 +30,8 @@ STREAM, BURST, ROUND_TRIP = "udp_stream", "udp_burst", "udp_rr"
 VISIT_SCALE = 5
 #: Visits of a trial: the longer they are, the less a queue hides.
 VISITS = 3
-#: A sender that sends less than this of what it is asked for cannot do more; between visits both sides talk.
-SENT = 0.9
+#: A sender that sends less than this of what it is asked for cannot do more.
+SENT = 0.95
 #: Trials at a found rate after which a lower one is tried.
 STEPS = 5
 #: Bursts of a trial are made within so long [µs].
@@ -59,7 +60,9 @@ def measure(request: Rfc2544Request, progress: Progress) -> Rfc2544:
         if down:
             raise TransportError(reasons_text(down))
         ready = preparation.ready(config, transport, records, tools, progress)
-        bench = _Bench(request, pair, ready.launch, progress)
+        speed = records[0].facts.get("nic.speed_bits_per_s")
+        line = float(speed) if isinstance(speed, int | float) else math.inf
+        bench = _Bench(request, pair, ready.launch, line, progress)
         sizes = [bench.size(frame) for frame in sorted(set(request.frames_bytes))]
     return Rfc2544(
         schema_version=SCHEMA_VERSION,
@@ -80,8 +83,16 @@ class _Trial(NamedTuple):
 class _Bench:
     """Makes trials between two nodes."""
 
-    def __init__(self, request: Rfc2544Request, pair: Pair, launch: RunLaunch, progress: Progress) -> None:
+    def __init__(
+        self,
+        request: Rfc2544Request,
+        pair: Pair,
+        launch: RunLaunch,
+        line_bits_per_s: float,
+        progress: Progress,
+    ) -> None:
         self._request, self._pair, self._launch, self._say = request, pair, launch, progress
+        self._line_bits_per_s = line_bits_per_s
         self._seed = new_seed(request.seed)
         self._number = 0
         self._notes: list[str] = []
@@ -99,16 +110,26 @@ class _Bench:
         rate, made, lossy = self._confirmed(frame, found.value)
         beyond = [one for one in tried.values() if rate is not None and one.asked_mbit_s > rate]
         short = [one for one in beyond if one.loss == 0]
-        burst = search.highest(lambda n: self._burst(frame, n), 1, self._request.longest, 0.0)
+        throughput = tried.get(rate) or self._rate(frame, rate) if rate is not None else None
+        sender_limited = found.is_limit or (bool(short) and len(short) == len(beyond))
+        bursts, is_limit = self._bursts(frame)
+        held: Buffer | None = None
+        unknown = why_unknown(throughput, bursts, sender_limited=sender_limited, is_limit=is_limit)
+        if throughput is not None and not unknown:
+            held = buffer.corrected(bursts, throughput.frames_per_s, self._request.precision)
+            unknown = "" if held is not None else "bursts come no faster than frames leave"
         return FrameSize(
             frame_bytes=frame,
-            throughput=tried.get(rate) or self._rate(frame, rate) if rate is not None else None,
-            sender_limited=found.is_limit or (bool(short) and len(short) == len(beyond)),
+            throughput=throughput,
+            sender_limited=sender_limited,
             repetitions=made,
             lossy_repetitions=lossy,
             losses=self._losses(frame, max(tried)),
-            burst=burst.value,
-            burst_is_limit=burst.is_limit,
+            burst=statistics.median_low(one.frames for one in bursts) if bursts else None,
+            bursts=[one.frames for one in bursts],
+            burst_is_limit=is_limit,
+            buffer=held,
+            buffer_unknown=unknown,
             latency=self._latency(frame, rate) if rate is not None else None,
             notes=list(dict.fromkeys(self._notes)),
         )
@@ -151,11 +172,36 @@ class _Bench:
         loss = sample.lost / max(sample.lost + sample.iterations, 1)
         return Rate(asked_mbit_s=rate, frames_per_s=wanted, sent_per_s=sent_per_s(sample), loss=loss)
 
-    def _burst(self, frame: int, length: int) -> bool:
-        """Whether bursts of so many frames arrive whole."""
+    def _bursts(self, frame: int) -> tuple[list[buffer.Burst], bool]:
+        """Return the longest burst that arrives whole, sought several times, and whether it is all that is allowed."""
+        rates: dict[int, float] = {}
+        line_per_s = buffer.line_rate_per_s(frame, self._line_bits_per_s)
+
+        def passes(length: int) -> bool:
+            sent_per_s = self._burst(frame, length)
+            rates[length] = min(sent_per_s or 0.0, line_per_s)
+            return sent_per_s is not None
+
+        found: list[buffer.Burst] = []
+        near = None
+        for _ in range(self._request.times):
+            value, is_limit = search.highest(passes, 1, self._request.longest, 0.0, near)
+            if value is None:
+                return [], False
+            found.append(buffer.Burst(value, rates[value]))
+            if is_limit:
+                return found, True
+            near = value
+        return found, False
+
+    def _burst(self, frame: int, length: int) -> float | None:
+        """Return the rate at which the frames of bursts were sent [1/s]; None where not all arrived whole."""
         self._say(f"{frame} B: bursts of {length}")
         trial = self._trial(f"{BURST}:{length}", frame - OVERHEAD, max(self._request.times, 3), BURST_US)
-        return trial.sample is not None and trial.sample.lost == 0
+        if trial.sample is None or trial.sample.lost:
+            return None
+        # All bursts must have room, so the fastest one tells how much there is.
+        return max((rate for rate in trial.sample.sent_per_s if rate is not None), default=math.inf)
 
     def _latency(self, frame: int, rate: int) -> Estimate | None:
         """Return the half round trip while frames go at a rate."""
@@ -195,9 +241,19 @@ class _Bench:
 
 
 def sent_per_s(sample: Sample) -> float:
-    """Return what a sender has sent [1/s]: visits follow each other, and the time between two ends is that of one."""
-    ends = sample.batch_at_us
-    if len(ends) < 2:
-        return float("inf")
-    each_us = statistics.median(second - first for first, second in itertools.pairwise(ends))
-    return sample.batch_iterations / (each_us * 1e-6) if each_us > 0 else float("inf")
+    """Return what a sender has sent, the median of visits [1/s]; infinite where no visit says it."""
+    known = [rate for rate in sample.sent_per_s if rate is not None]
+    return statistics.median(known) if known else math.inf
+
+
+def why_unknown(
+    throughput: Rate | None, bursts: Sequence[buffer.Burst], *, sender_limited: bool, is_limit: bool
+) -> str:
+    """Return why bursts say nothing of a buffer; empty when they do."""
+    if throughput is None:
+        return "no rate without loss"
+    if not bursts:
+        return "no burst arrived whole"
+    if is_limit:
+        return "no burst was lost"
+    return "the sender is slower than the way" if sender_limited else ""
