@@ -22,7 +22,7 @@ from wulf.node.change.transaction import NotRestoredError, StepError
 from wulf.node.cluster import inventory
 from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.fleet import change, interfaces, power, preparation
-from wulf.node.fleet.clusters import cluster, distinct
+from wulf.node.fleet.clusters import cluster
 from wulf.node.fleet.placement import spread
 from wulf.node.probe import command, ladder
 from wulf.node.probe.execute import RunLaunch
