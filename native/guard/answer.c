@@ -16,7 +16,7 @@ enum { LOG_BYTES = 262144, LINE = 4096 };
 
 static struct text answer;
 
-static char *formatted(const char *format, va_list list) {
+LIKE_PRINTF_LIST(1) static char *formatted(const char *format, va_list list) {
     char line[LINE];
     const int size = vsnprintf(line, sizeof line, format, list);
     return size < 0 ? keep_text("") : keep(line, (size_t)size < sizeof line ? (size_t)size : sizeof line - 1);

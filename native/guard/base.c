@@ -59,7 +59,7 @@ char *keep(const char *at, size_t size) {
 
 char *keep_text(const char *text) { return keep(text, strlen(text)); }
 
-static char *print_list(const char *format, va_list list) {
+LIKE_PRINTF_LIST(1) static char *print_list(const char *format, va_list list) {
     va_list again;
     va_copy(again, list);
     const int size = vsnprintf(NULL, 0, format, list);

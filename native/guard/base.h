@@ -12,6 +12,7 @@ enum outcome { FAILED = 0, DONE = 0x3c, GRANTED = 0x5a, SOUND = 0xa5 };
 
 #define MUST_CHECK __attribute__((warn_unused_result))
 #define LIKE_PRINTF(at) __attribute__((format(printf, at, (at) + 1)))
+#define LIKE_PRINTF_LIST(at) __attribute__((format(printf, at, 0)))
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Exit codes: see main.c. */

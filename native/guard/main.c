@@ -170,6 +170,7 @@ static _Noreturn void run_verb(const struct verb *verb, const char *const words[
         one_of(caller); /* who looks again and again must leave room for who puts something back */
     if (verb->how & LOOKS) {
         note_nothing();
+        only_looking = true;
         looking();
         if (is_same(verb->name, "status"))
             status();

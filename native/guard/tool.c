@@ -17,12 +17,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { LIMIT_MS = 40000, MOST_OUTPUT = 16 << 20 };
+enum {
+    LIMIT_MS = 40000,
+    LOOK_MS = 10000,
+    MOST_HANGS = 2,
+    MOST_OUTPUT = 16 << 20,
+    MOST_ERRORS = 65536,
+    SHOWN_ERRORS = 4096
+};
 
 #define TOOL_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define MARK "WULF_TOOL="
 
-bool explaining;
+bool explaining, only_looking;
 static const char *tools_mark = MARK "none";
 
 static const char *const PLACES[] = {
@@ -85,6 +92,16 @@ static _Noreturn void become_tool(const char *path, const char *const words[], i
     _exit(127);
 }
 
+/* Only so much of what it complains of is kept: memory is not for one that does nothing else. */
+static int room_for_errors(void) {
+    const int file = memfd_create("errors", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (file >= 0 && (ftruncate(file, MOST_ERRORS) != 0 || fcntl(file, F_ADD_SEALS, F_SEAL_GROW) != 0)) {
+        close(file);
+        return -1;
+    }
+    return file;
+}
+
 static int input_of(const char *text) {
     if (!text)
         return open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -104,13 +121,28 @@ static void close_all(int one, int other) {
         close(other);
 }
 
+static int limit_ms(void) { return only_looking ? LOOK_MS : LIMIT_MS; }
+
+/* A driver that hangs does so for each of its settings: the others are not kept waiting for all of them. */
+static struct text hung;
+
+static bool hangs(const char *name) {
+    int times = only_looking ? MOST_HANGS - 1 : 0;
+    struct bytes rest = {text_string(&hung), hung.size}, word;
+    while (next_word(&rest, &word))
+        times += bytes_are(word, name);
+    return times >= MOST_HANGS;
+}
+
 static enum outcome start(struct running *running, const char *input, const char *const words[]) {
     const char *path = tool_path(words[0]);
     if (!path)
         return complain("%s is not installed", words[0]);
+    if (hangs(words[0]))
+        return complain("%s: it is not asked again, as it did not end in time", words[0]);
     int ends[2];
     const int in = input_of(input);
-    running->errors = memfd_create("errors", MFD_CLOEXEC);
+    running->errors = room_for_errors();
     if (in < 0 || running->errors < 0 || pipe2(ends, O_CLOEXEC) != 0) {
         const enum outcome failed = complain("%s cannot be started: %s", words[0], strerror(errno));
         close_all(in, running->errors);
@@ -132,7 +164,7 @@ static enum outcome start(struct running *running, const char *input, const char
 
 /* Its output until it ends; FAILED when it takes too long or says too much. */
 static enum outcome hear(const struct running *running, struct text *said) {
-    const int64_t until = now_ms() + LIMIT_MS;
+    const int64_t until = now_ms() + limit_ms();
     static char block[65536];
     for (;;) {
         const int64_t left = until - now_ms();
@@ -141,7 +173,7 @@ static enum outcome hear(const struct running *running, struct text *said) {
         if (ready < 0 && errno == EINTR)
             continue;
         if (ready <= 0)
-            return complain("it takes longer than %d s", LIMIT_MS / 1000);
+            return complain("it takes longer than %d s", limit_ms() / 1000);
         const ssize_t got = read(running->output, block, sizeof block);
         if (got == 0)
             return DONE;
@@ -155,7 +187,7 @@ static enum outcome hear(const struct running *running, struct text *said) {
 
 /* A tool that goes on after it has closed its output, or whose child has that open, is waited for as long. */
 static enum outcome reap(const struct running *running, int *status) {
-    const int64_t until = now_ms() + LIMIT_MS;
+    const int64_t until = now_ms() + limit_ms();
     for (int pause_ms = 0;; pause_ms = pause_ms < 20 ? pause_ms + 1 : 20) {
         const pid_t ended = waitpid(running->pid, status, WNOHANG);
         if (ended == running->pid)
@@ -168,7 +200,7 @@ static enum outcome reap(const struct running *running, int *status) {
 
 /* The beginning of it is enough for people. */
 static void add_errors(int file, struct text *errors) {
-    char block[4096];
+    char block[SHOWN_ERRORS];
     const ssize_t got = pread(file, block, sizeof block, 0);
     for (ssize_t i = 0; i < got; i++)
         if (block[i])
@@ -180,11 +212,14 @@ static enum outcome ended(struct text *said, struct text *errors, int *code, con
     struct running running = {-1, -1, -1};
     if (start(&running, input, words) != DONE)
         return FAILED;
+    const int64_t begun = now_ms();
     const enum outcome heard = hear(&running, said);
     if (heard != DONE)
         kill(-running.pid, SIGKILL);
     int status = 0;
     const enum outcome reaped = reap(&running, &status);
+    if (now_ms() - begun >= limit_ms())
+        text_print(&hung, "%s ", words[0]);
     add_errors(running.errors, errors);
     close_all(running.output, running.errors);
     if (reaped != DONE || heard != DONE || !WIFEXITED(status)) {

@@ -7,6 +7,8 @@
 
 /* What would be set is printed instead of done: `explain`. What is only asked is asked. */
 extern bool explaining;
+/* Who only looks waits less, so that who puts something back is not kept waiting. */
+extern bool only_looking;
 
 /* Where a program is; NULL where there is none that is root's alone. */
 const char *tool_path(const char *name);

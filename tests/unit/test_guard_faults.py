@@ -87,6 +87,7 @@ def judge(place: Place, verb: str, change: str, code: int, said: str) -> None:
 
 def met(place: Place, verb: str, call: str, when: int) -> bool:
     change = f"{verb}-{call}-{when}"
+    place.done("lock", "me", "3600")  # what cannot be read of a deadline is over, and its owner gone
     step = f"k\tsysctl\t-\t{SYSCTL}\t0\n"
     for before in VERBS[: VERBS.index(verb) if verb != "undo" else 2]:
         place.done(before, change, *(("me", "300") if before == "begin" else ()), stdin=step)

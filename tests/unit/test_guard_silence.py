@@ -223,3 +223,45 @@ def test_what_a_tool_warns_of_is_no_part_of_what_it_says(node: Node) -> None:
     assert 'accept comment "wulf"' in states._rules(node)
     node.done("undo", "A")
     assert states._rules(node) == before
+
+
+#: Writes down that it was called, and hangs.
+HANGS = '#!/bin/sh\necho "$@" >>"$PLACE/hung"\nexec sleep 1000\n'
+SETTINGS = [
+    f"k{i} ethtool eth0 coalesce.{name}=4" for i, name in enumerate(("rx-usecs", "tx-usecs", "rx-frames"))
+]
+
+
+def test_who_looks_asks_a_tool_that_hangs_once(node: Node) -> None:
+    """Who puts something back waits for who looks."""
+    states._ethtool(node)
+    node.keep("A", *SETTINGS)
+    node.program("ethtool", HANGS)
+    assert all("it is not asked again" in row[6] for row in node.rows("set"))
+    assert len((node.directory / "hung").read_text().splitlines()) == 1
+
+
+@pytest.mark.thorough
+def test_a_tool_that_hangs_does_not_keep_the_rest_from_coming_back(node: Node) -> None:
+    """Each of its settings was waited for again and again, and a watcher ended the undo before it came to the rest."""
+    states._ethtool(node)
+    file = states._file(node, "other", "old\n")
+    node.make("A", *SETTINGS, f"other file - {file}=new")
+    node.program("ethtool", HANGS)
+    undo = subprocess.run(node.argv("undo", "A"), capture_output=True, text=True, timeout=400, check=False)
+    assert all(f"k{number} (" in undo.stdout for number in range(3))
+    assert "other (" not in undo.stdout
+    assert (node.journal("A"), file.read_text()) == ("stuck", "old\n")
+    assert len((node.directory / "hung").read_text().splitlines()) == 2
+
+
+def test_a_tool_that_complains_without_end_takes_no_memory(node: Node) -> None:
+    step, value = states._route(node)
+    before = value()
+    node.make("A", step)
+    node.program("ip", '#!/bin/sh\nhead -c 10000000 /dev/zero >&2 && touch "$PLACE/all"\nexit 1\n')
+    assert "not put back" in node.guard("undo", "A").stdout
+    assert not (node.directory / "all").exists()
+    (node.programs / "ip").unlink()
+    node.done("undo", "A")
+    assert value() == before

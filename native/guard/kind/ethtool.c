@@ -42,9 +42,8 @@ static enum outcome show(const struct step *step, enum ethtool_group group, bool
         read_ethtool(group, (struct bytes){text_string(&said), said.size}, add_pair, &found);
     if (state->count)
         return DONE;
-    if (!tool_path("ethtool"))
-        return complain("ethtool is not installed");
-    return complain("%s has no %s that ethtool shows", step->interface, FLAGS[group].name);
+    return complain("%s has no %s that ethtool shows (%s)", step->interface, FLAGS[group].name,
+                    complaint("it says nothing of it"));
 }
 
 static const char *adaptive_of(const char *key) {
