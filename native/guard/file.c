@@ -87,8 +87,26 @@ static enum outcome read_all(int file, struct text *text, size_t size) {
     return DONE;
 }
 
+static bool is_regular(int file) {
+    struct stat about;
+    return fstat(file, &about) == 0 && S_ISREG(about.st_mode);
+}
+
 int open_own(int place, const char *name, int how) {
-    return openat(place, name, how | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+    const int all = how | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, file = openat(place, name, all, 0600);
+    const int why = errno;
+    struct stat about;
+    if (!(how & O_CREAT) || (file >= 0 && is_regular(file)))
+        return file;
+    if (file >= 0)
+        close(file);
+    /* A pipe, a link or a directory that somebody has put there is no file of ours: it goes. */
+    if (fstatat(place, name, &about, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(about.st_mode)) {
+        remove_own(place, name);
+        return openat(place, name, all, 0600);
+    }
+    errno = why;
+    return -1;
 }
 
 enum outcome read_own(int place, const char *name, struct text *text) {
@@ -172,12 +190,22 @@ static enum outcome sync_opened(int place, const char *name, int how) {
 enum outcome sync_file(int place, const char *name) { return sync_opened(place, name, 0); }
 enum outcome sync_directory(int place, const char *name) { return sync_opened(place, name, O_DIRECTORY); }
 
+/* A directory in its place is nothing of ours. */
+static bool is_put_there(int place, const char *made, const char *name) {
+    if (renameat(place, made, place, name) == 0)
+        return true;
+    if (errno != EISDIR)
+        return false;
+    remove_own(place, name);
+    return renameat(place, made, place, name) == 0;
+}
+
 enum outcome store(int place, const char *name, const char *at, size_t size, bool synced) {
     if (place < 0)
         return complain("%s: its directory is not there", name);
     const char *made = print("%s.new", name);
     enum outcome outcome = write_new(place, made, at, size, synced);
-    if (outcome == DONE && renameat(place, made, place, name) != 0)
+    if (outcome == DONE && !is_put_there(place, made, name))
         outcome = complain("%s: %s", name, strerror(errno));
     if (outcome == DONE && synced)
         outcome = sync_directory(place, directory_of(name));

@@ -49,7 +49,7 @@ static int open_lock(const char *name) {
     if (fstat(run_place(), &about) != 0 || about.st_nlink == 0) /* somebody has removed /run/wulf */
         if (reopen_run() != DONE)
             return -1;
-    return open_own(run_place(), name, O_RDWR | O_CREAT);
+    return open_own(run_place(), name, O_RDONLY | O_CREAT); /* also where /run cannot be written any more */
 }
 
 static const char *holder(void) {

@@ -257,6 +257,18 @@ def test_what_is_not_the_name_of_a_change_goes_nowhere(place: Place, name: str) 
     assert [row[0] for row in place.rows("tx")] == ["A"]
 
 
+@pytest.mark.parametrize("field", range(5))
+def test_a_field_of_blanks_alone_is_none(place: Place, field: int) -> None:
+    """The guard looked for its first word, and died while it set something."""
+    file = place.directory / "value"
+    file.write_text("1\n")
+    fields = ["k", "file", "-", f"{file} {file}", "1"]
+    fields[field] = "  "
+    place.done("lock", "me", "60")
+    said = place.guard("begin", "A", "me", "60", stdin="\t".join(fields) + "\n")
+    assert (said.returncode, said.stdout) == (1, "error\twhat is to be set is not a plan\n")
+
+
 @pytest.mark.parametrize("name", ["history", "original", "-"])
 def test_no_change_has_the_name_of_something_else(place: Place, name: str) -> None:
     place.done("lock", "me", "600")
@@ -387,16 +399,41 @@ def test_what_is_confirmed_is_on_the_disk(place: Place) -> None:
     assert {"about", "plan", "saved.1", "after.1", "values", "state.new"} <= synced
 
 
-@pytest.mark.parametrize("file", ["state/log", "state/archive", "run/turn", "run/mutex"])
-def test_a_pipe_in_place_of_a_file_keeps_nobody_waiting(place: Place, file: str) -> None:
+#: What somebody has put in the place of a file of the guard's.
+OTHERS: dict[str, Callable[[Path], None]] = {
+    "a pipe": os.mkfifo,
+    "a directory": lambda path: (path / "with/others").mkdir(parents=True),
+    "a link": lambda path: path.symlink_to("/nowhere/at all"),
+}
+
+
+@pytest.mark.parametrize("what", OTHERS)
+@pytest.mark.parametrize(
+    "file",
+    ["state/log", "state/archive", "run/turn", "run/mutex", "run/spare.lock", "run/holder", "run/reserve"],
+)
+def test_something_else_in_place_of_a_file_keeps_nobody_waiting(place: Place, file: str, what: str) -> None:
     place.done("lock", "me", "600")
     place.set("A", "0", deadline_s=2)
     where = (place.state if file.startswith("state") else place.run) / file.partition("/")[2]
     where.unlink(missing_ok=True)
-    os.mkfifo(where)
+    OTHERS[what](where)
     wait(lambda: place.journal("A") == "undone")
     assert place.value() == "1"
+    wait(lambda: not (place.run / "spare").exists())  # the next change starts all watchers anew
     place.done("lock", "me", "600")
     place.set("B", "0")
     place.done("status")
     place.done("confirm", "B")
+
+
+@pytest.mark.parametrize("asked", [True, False], ids=["asked to", "at its deadline"])
+def test_what_is_set_comes_back_where_run_cannot_be_written(place: Place, asked: bool) -> None:
+    place.done("lock", "me", "600")
+    place.set("A", "0", deadline_s=600 if asked else 3)
+    place.enter("mount", "--bind", "/run", "/run")
+    place.enter("mount", "-o", "remount,bind,ro", "/run")
+    if asked:
+        place.done("undo", "A")
+    wait(lambda: place.journal("A") == "undone", seconds=60)
+    assert place.value() == "1"

@@ -1,13 +1,16 @@
 #include "guard/read/plan.h"
 
+/* A field of blanks alone has no word in it. */
+static bool is_field(struct bytes bytes) { return bytes_printable(bytes) && bytes_trimmed(bytes).size > 0; }
+
 enum outcome read_plan_line(struct bytes text, struct plan_line *line) {
     struct bytes *const fields[] = {&line->knob, &line->kind, &line->interface, &line->target};
     for (size_t i = 0; i < COUNT(fields); i++)
         if (!cut(&text, '\t', fields[i]))
             return FAILED;
     line->value = text;
-    const bool sound = bytes_printable(line->knob) && bytes_only(line->kind, "_") &&
-                       bytes_printable(line->target) && bytes_printable(line->value) &&
+    const bool sound = is_field(line->knob) && bytes_only(line->kind, "_") && is_field(line->target) &&
+                       is_field(line->value) &&
                        (bytes_are(line->interface, "-") || is_interface(line->interface));
     return sound ? GRANTED : FAILED;
 }
