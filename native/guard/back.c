@@ -11,6 +11,11 @@ void say_left(const struct step *step, const char *what) {
     note("left as somebody else has set it: %s: %s", step->knob, what);
 }
 
+void say_gone(const struct step *step, const char *why) {
+    SAY("gone", step->knob, why);
+    note("nothing to put back: %s: %s", step->knob, why);
+}
+
 enum outcome back_of_step(const char *tx, const struct step *step, struct back *back) {
     *back = (struct back){.step = step};
     if (read_saved(tx, step->number, &back->before) != DONE)
@@ -148,6 +153,26 @@ enum outcome put_back(struct back *back) {
         return DONE;
     }
     return complain("%s", why ? why : complaint("it is not as before"));
+}
+
+bool rest_is_gone(const struct back *back) {
+    const char *why = complaint("it is not as before");
+    const bool comes_back = back->step->known->kind->removes != NULL; /* it can be made anew */
+    struct text text = {0};
+    struct state now;
+    bool gone = !comes_back && now_of(back, &now) == DONE;
+    for (size_t i = 0; gone && i < back->items.count; i++) {
+        const struct item *item = &back->items.at[i];
+        if (item_is_back(back, item, &now))
+            continue;
+        gone = !find(&now, item->key);
+        text_print(&text, "%s%s", text.size ? ", " : "", item->key);
+    }
+    if (gone)
+        say_gone(back->step, print("%s is not there any more", text_string(&text)));
+    else
+        complain("%s", why);
+    return gone;
 }
 
 void back_say_left(struct back *back) {

@@ -25,6 +25,9 @@ void back_look(struct back *back);
 bool is_back(const struct back *back);
 /* Put it back; DONE when it then is. */
 MUST_CHECK enum outcome put_back(struct back *back);
+/* Whether all that did not come back is not there any more (a CPU that is offline), so that nobody can set
+ * it: then it is said. */
+bool rest_is_gone(const struct back *back);
 /* What is left, in the answer and the log, once. */
 void back_say_left(struct back *back);
 

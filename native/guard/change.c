@@ -189,12 +189,8 @@ static bool device_is_another(const char *tx, const struct step *step, const cha
     *why = "its journal cannot be read";
     if (!known)
         return !about.known;
-    const char *now = device_identity(step->interface);
-    if (now && device_is_same(known, now, is_same(about.boot, boot_id())))
-        return false;
-    *why = now ? print("another device has the name %s now: %s, not %s", step->interface, now, known)
-               : print("%s (%s) is not there", step->interface, known);
-    return true;
+    *why = device_is_not(step->interface, known, is_same(about.boot, boot_id()));
+    return *why != NULL;
 }
 
 const char *another_device(const char *tx, const struct plan *plan) {
@@ -222,16 +218,6 @@ static enum outcome renew(const char *tx, const struct plan *plan, size_t from, 
     return renewed ? seal(tx, plan) : DONE;
 }
 
-/* The devices that changes of before were of: a name that went to another one since is not followed. */
-static enum outcome check_devices(const struct step *step) {
-    struct bytes rest = {step->value + 1, strlen(step->value + 1)}, word, tx;
-    const char *why;
-    while (next_word(&rest, &word))
-        if (cut(&word, '/', &tx) && is_change(tx) && device_is_another(keep(tx.at, tx.size), step, &why))
-            return complain("%s", why);
-    return DONE;
-}
-
 /* A value @TX/saved.N... is what these changes have changed, as it was before the first. */
 static enum outcome put_former(const char *tx, const struct step *step) {
     struct back back = {.step = step};
@@ -239,12 +225,10 @@ static enum outcome put_former(const char *tx, const struct step *step) {
     if (former_states(step->value + 1, step, &back.before, &back.after, &back.after_known) != DONE ||
         read_saved(tx, step->number, &now) != DONE)
         return complain("what was before %s cannot be read", step->knob);
-    if (check_devices(step) != DONE)
-        return FAILED;
     if (caller && is_same(step->kind_name, "stored") && stored_within_scope(step, &back.before) != DONE)
         return FAILED;
     back_decide(&back, &now);
-    const enum outcome outcome = put_back(&back);
+    const enum outcome outcome = put_back(&back) == DONE || rest_is_gone(&back) ? DONE : FAILED;
     back_say_left(&back);
     return outcome;
 }
@@ -478,7 +462,8 @@ static void prepare_step(struct undoing *undoing, size_t i, const struct soundne
                back_of_step(undoing->tx, step, &undoing->backs[i]) != DONE) {
         forgive();
         cannot(&undoing->lost, step, "what was before it is damaged in the journal");
-    } else if (device_is_another(undoing->tx, step, &why)) {
+    } else if (!kind_takes_away(step->known->kind, &undoing->backs[i].before) &&
+               device_is_another(undoing->tx, step, &why)) {
         cannot(&undoing->lost, step, why);
     } else {
         undoing->backs[i].at_boot = undoing->at_boot;

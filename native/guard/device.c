@@ -70,11 +70,21 @@ const char *device_identity(const char *interface) {
     return identity;
 }
 
-bool device_is_same(const char *known, const char *now, bool same_boot) {
-    const char *known_index = strchr(known, ' '), *now_index = strchr(now, ' ');
-    if (!known_index || !now_index)
-        return is_same(known, now);
-    /* Made anew with the same address it is the one that was configured, and so it is after a boot. */
-    return !same_boot || is_same(known_index, now_index) ||
-           strncmp(known, now, (size_t)(known_index - known)) == 0;
+bool device_may_be_same(const char *known, const char *now, bool same_boot) {
+    const size_t known_size = strcspn(known, " "), now_size = strcspn(now, " ");
+    const char *known_index = known + known_size, *now_index = now + now_size;
+    if (known_size == now_size && strncmp(known, now, now_size) == 0)
+        return true;
+    /* Made anew under its name it is the one that was configured after a boot. */
+    return *known_index && *now_index && (!same_boot || is_same(known_index, now_index));
+}
+
+const char *device_is_not(const char *interface, const char *known, bool same_boot) {
+    const char *now = device_identity(interface);
+    if (!now)
+        return print("%s (%s) is not there", interface, known);
+    const bool both = !strchr(known, ' ') == !strchr(now, ' ');
+    return both && device_may_be_same(known, now, same_boot)
+               ? NULL
+               : print("another device has the name %s now: %s, not %s", interface, now, known);
 }

@@ -3,6 +3,8 @@
 #include "guard/answer.h"
 #include "guard/back.h"
 #include "guard/change.h"
+#include "guard/device.h"
+#include "guard/kind.h"
 #include "guard/recover.h"
 
 #include <errno.h>
@@ -17,6 +19,7 @@
 #define WHAT "what\t"
 #define BEFORE "before\t"
 #define AFTER "after\t"
+#define DEVICE "device\t"
 
 enum { KEPT_CHANGES = 50, KEPT_MORE = 10, AT_ONCE = 100, ARCHIVE_BYTES = 4194304 };
 
@@ -82,6 +85,63 @@ static void read_states(const struct state *history, const char *thing, struct s
     }
 }
 
+static void add_state(struct state *history, const char *key, const struct state *state) {
+    struct text text = {0};
+    state_write(state, &text);
+    state_add(history, key, text.at);
+}
+
+static enum outcome write_history(const struct all_touched *all, uint64_t through) {
+    struct state history = {0};
+    struct text text = {0};
+    state_add(&history, "through", print("%llu", (unsigned long long)through));
+    for (size_t i = 0; i < all->count; i++) {
+        const struct touched *one = &all->at[i];
+        const char *thing = thing_of(&one->step);
+        if (one->broken)
+            return complain("%s", one->broken);
+        state_add(&history, print(WHAT "%s", thing),
+                  print("%s\t%zu\t%s\t%s\t%s", one->tx, one->step.number, one->step.knob, one->step.value,
+                        one->read_back));
+        add_state(&history, print(BEFORE "%s", thing), &one->before);
+        add_state(&history, print(AFTER "%s", thing), &one->after);
+        if (*one->device)
+            state_add(&history, print(DEVICE "%s", thing), print("%s %s", one->boot, one->device));
+    }
+    state_write(&history, &text);
+    return store(state_place(), HISTORY, text.at, text.size, true);
+}
+
+/* --- of which device --- */
+
+/* The states of a device say nothing of the one that has its name after it. */
+static void follow_device(struct touched *touched, const char *tx, const struct step *step) {
+    const struct about about = about_of(tx);
+    const char *device = state_value(&about.devices, step->interface);
+    const bool by_name = step->known && step->known->kind->nothing;
+    if (!device)
+        return;
+    if (*touched->device && !by_name &&
+        !device_may_be_same(touched->device, device, is_same(touched->boot, about.boot))) {
+        touched->references = "";
+        touched->broken = NULL;
+    }
+    touched->boot = about.boot;
+    touched->device = device;
+}
+
+/* Why nobody can set it any more: there is nothing of it, or what has its name is another device. */
+static const char *why_gone(const struct touched *touched) {
+    const struct known_kind *known = touched->step.known;
+    if (!known)
+        return NULL;
+    if (known->kind->is_absent && known->kind->is_absent(&touched->step))
+        return "it is not there any more";
+    if (!*touched->device || kind_takes_away(known->kind, &touched->before))
+        return NULL;
+    return device_is_not(touched->step.interface, touched->device, is_same(touched->boot, boot_id()));
+}
+
 /* --- what was touched --- */
 
 static struct touched *touched_at(struct all_touched *all, const struct step *step, size_t *room) {
@@ -97,7 +157,7 @@ static struct touched *touched_at(struct all_touched *all, const struct step *st
             memcpy(more, all->at, all->count * sizeof *more);
         all->at = more;
     }
-    all->at[all->count] = (struct touched){.references = "", .read_back = ""};
+    all->at[all->count] = (struct touched){.references = "", .read_back = "", .boot = "", .device = ""};
     return &all->at[all->count++];
 }
 
@@ -120,6 +180,12 @@ static void add_condensed(struct all_touched *all, size_t *room, const struct st
     touched->read_back = kept(last);
     touched->references = HISTORY;
     touched->after_known = true;
+    const char *device = state_value(history, print(DEVICE "%s", item->key + strlen(WHAT)));
+    struct bytes rest = bytes_of(device ? device : ""), boot;
+    if (cut(&rest, ' ', &boot)) {
+        touched->boot = kept(boot);
+        touched->device = kept(rest);
+    }
     read_states(history, item->key + strlen(WHAT), &touched->before, &touched->after);
 }
 
@@ -152,6 +218,7 @@ static void add_step(struct all_touched *all, size_t *room, const char *tx, cons
         broken = print("%s: what was before %s cannot be read", tx, step->knob);
     forgive();
     const bool known = read_after(tx, step->number, &after);
+    follow_device(touched, tx, step);
     touched->after_known = known && (touched->after_known || !*touched->references);
     if (!*touched->references) {
         touched->before = before;
@@ -174,6 +241,15 @@ static bool is_to_original(const char *tx) {
     return has && starts_with(text_string(&text), "original\n");
 }
 
+/* The first one after the last way back to the original state. */
+static size_t after_original(struct names changes) {
+    size_t from = 0;
+    for (size_t i = 0; i < changes.count; i++)
+        if (is_to_original(changes.at[i]))
+            from = i + 1;
+    return from;
+}
+
 /* The confirmed changes that are kept one by one, the oldest first. */
 static struct names confirmed(void) {
     const struct tx_rows rows = journal();
@@ -188,10 +264,8 @@ static struct names confirmed(void) {
 static struct all_touched sum_up(struct names changes, bool with_history) {
     struct all_touched all = {0};
     struct state history = {0};
-    size_t room = 0, from = 0;
-    for (size_t i = 0; i < changes.count; i++)
-        if (is_to_original(changes.at[i]))
-            from = i + 1;
+    size_t room = 0;
+    const size_t from = after_original(changes);
     if (with_history && from == 0 && read_history(&history) == DONE)
         for (size_t i = 0; i < history.count; i++)
             if (starts_with(history.at[i].key, WHAT))
@@ -281,9 +355,40 @@ static const char *way_back(const struct all_touched *all) {
         order[i] = &all->at[i];
     qsort(order, all->count, sizeof *order, by_rank);
     for (size_t i = 0; i < all->count; i++)
-        text_print(&text, "%s\t%s\t@%s\n", order[i]->step.knob, thing_of(&order[i]->step),
-                   order[i]->references);
-    return text.at;
+        if (!order[i]->is_left)
+            text_print(&text, "%s\t%s\t@%s\n", order[i]->step.knob, thing_of(&order[i]->step),
+                       order[i]->references);
+    return text_string(&text);
+}
+
+/* It must not keep the rest from going back. */
+static void leave_what_is_gone(const struct all_touched *all) {
+    for (size_t i = 0; i < all->count; i++) {
+        struct touched *touched = &all->at[i];
+        const char *why = why_gone(touched);
+        touched->is_left = why != NULL;
+        if (why)
+            say_gone(&touched->step, why);
+        else if (touched->broken)
+            fail(EXIT_ERROR, "%s", touched->broken);
+    }
+}
+
+/* Nothing of these changes is there any more: they are over, or their settings would be missed for ever. */
+static enum outcome give_up_since(const char *to) {
+    const struct names names = confirmed();
+    const struct all_touched none = {0};
+    const bool all = is_same(to, "original");
+    size_t from = all ? after_original(names) : 0;
+    while (!all && from < names.count && !is_same(names.at[from], to))
+        from++;
+    if (all && from == 0 && is_there(state_place(), HISTORY) &&
+        write_history(&none, history_through()) != DONE)
+        return FAILED;
+    for (; from < names.count; from++)
+        if (give_up_journal(names.at[from]) != DONE)
+            return FAILED;
+    return DONE;
 }
 
 void rollback(const char *tx, const char *owner, int64_t deadline_s, const char *to) {
@@ -294,15 +399,17 @@ void rollback(const char *tx, const char *owner, int64_t deadline_s, const char 
     if (!is_same(to, "original") && !is_there(state_place(), print("tx/%s", to)))
         fail(EXIT_ERROR, "there is no change %s here, or it is older than the last %d", to, KEPT_CHANGES);
     const struct all_touched all = touched_since(to);
-    if (!all.count) {
+    leave_what_is_gone(&all);
+    const char *lines = way_back(&all);
+    if (!*lines) {
+        /* Other users' changes may be among them. */
+        if (all.count && !caller && give_up_since(to) != DONE)
+            fail(EXIT_ERROR, "cannot write to %s: is the disk full?", STATE_PLACE);
         say_line("nothing");
         return;
     }
-    for (size_t i = 0; i < all.count; i++)
-        if (all.at[i].broken)
-            fail(EXIT_ERROR, "%s", all.at[i].broken);
     struct plan plan;
-    if (plan_read(bytes_of(way_back(&all)), &plan) != DONE)
+    if (plan_read(bytes_of(lines), &plan) != DONE)
         fail(EXIT_ERROR, "what was done is more than one change can put back: roll back to a later one");
     begin(tx, owner, deadline_s, &plan);
     if (store_or_spare(state_place(), print("tx/%s/rollback", tx), print("%s\n", to), true) != DONE)
@@ -340,31 +447,6 @@ static void rotate_archive(void) {
     if (fstatat(state_place(), "archive", &about, AT_SYMLINK_NOFOLLOW) == 0 &&
         about.st_size > ARCHIVE_BYTES && renameat(state_place(), "archive", state_place(), "archive.1") != 0)
         errno = 0;
-}
-
-static void add_state(struct state *history, const char *key, const struct state *state) {
-    struct text text = {0};
-    state_write(state, &text);
-    state_add(history, key, text.at);
-}
-
-static enum outcome write_history(const struct all_touched *all, uint64_t through) {
-    struct state history = {0};
-    struct text text = {0};
-    state_add(&history, "through", print("%llu", (unsigned long long)through));
-    for (size_t i = 0; i < all->count; i++) {
-        const struct touched *one = &all->at[i];
-        const char *thing = thing_of(&one->step);
-        if (one->broken)
-            return complain("%s", one->broken);
-        state_add(&history, print(WHAT "%s", thing),
-                  print("%s\t%zu\t%s\t%s\t%s", one->tx, one->step.number, one->step.knob, one->step.value,
-                        one->read_back));
-        add_state(&history, print(BEFORE "%s", thing), &one->before);
-        add_state(&history, print(AFTER "%s", thing), &one->after);
-    }
-    state_write(&history, &text);
-    return store(state_place(), HISTORY, text.at, text.size, true);
 }
 
 void condense(void) { /* not all at once, where a version before has left very many: a controller waits */

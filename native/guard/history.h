@@ -14,6 +14,9 @@ struct touched {
     const char *read_back;      /* the last value as it was read then; may be "" */
     struct state before, after; /* of all of them together */
     bool after_known;
+    const char *boot,
+        *device;        /* the last device of an interface, as it was known in which boot; "" for none */
+    bool is_left;       /* nobody can set it any more */
     const char *broken; /* why it cannot be put back; NULL where it can */
 };
 

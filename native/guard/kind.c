@@ -17,3 +17,10 @@ enum outcome kind_get(const struct kind *kind, const struct step *step, struct t
     text_word(value, state.at[0].value);
     return DONE;
 }
+
+bool kind_takes_away(const struct kind *kind, const struct state *before) {
+    bool takes_away = kind->nothing && before->count;
+    for (size_t i = 0; takes_away && i < before->count; i++)
+        takes_away = is_same(before->at[i].value, kind->nothing);
+    return takes_away;
+}

@@ -32,6 +32,12 @@ struct kind {
     /* Whether an item that was not there before is taken away again; otherwise it came with something else.
      * May be NULL. */
     bool (*removes)(const char *key);
+    /* Whether nothing that it is of is there any more, so that nobody can set it: NULL where that cannot be
+     * told. */
+    bool (*is_absent)(const struct step *step);
+    /* The value of an item that only takes away what was set by the name of an interface, whatever device has
+     * it now. NULL where what is set is in the device. */
+    const char *nothing;
     /* Whether what the change took away is asked for although somebody else has made it anew: restore says
      * so. */
     bool insists;
@@ -41,6 +47,8 @@ struct kind {
     bool (*is_back_at_boot)(const char *wanted, const char *now);
 };
 
+/* Whether putting this back only takes away what is there by the name of an interface. */
+bool kind_takes_away(const struct kind *kind, const struct state *before);
 MUST_CHECK enum outcome kind_restore(const struct kind *kind, const struct step *step,
                                      const struct state *items, const struct state *before,
                                      const struct state *after);
@@ -48,6 +56,8 @@ MUST_CHECK enum outcome kind_get(const struct kind *kind, const struct step *ste
 
 /* What somebody else has set is theirs: said in the answer and the log. */
 void say_left(const struct step *step, const char *what);
+/* What is not there any more cannot be put back. */
+void say_gone(const struct step *step, const char *why);
 
 extern const struct kind kind_tuned, kind_service, kind_module, kind_ethtool, kind_link, kind_route,
     kind_host_route, kind_sysctl, kind_file, kind_turbo, kind_idle_states, kind_pm_qos, kind_firewall,

@@ -197,11 +197,14 @@ def test_any_bytes_are_an_answer(said):
     persist.holding([good, other])
 
 
-def test_what_was_left_to_somebody_else_is_said_once_for_all_nodes():
-    answers = {
-        node: Answer(node=node, code=0, lines=[["left", "nic.rx_usecs", "tx-usecs 200"], ["left"]], reason="")
-        for node in ("node01", "node02")
-    }
+def test_what_was_left_is_said_once_for_all_nodes():
+    lines = [
+        ["left", "nic.rx_usecs", "tx-usecs 200"],
+        ["left"],
+        ["gone", "nic.mtu", "eth0 (02:00) is not there"],
+    ]
+    answers = {node: Answer(node=node, code=0, lines=lines, reason="") for node in ("node01", "node02")}
     assert left(answers) == [
-        "nic.rx_usecs: somebody else has set tx-usecs 200 since, and it was left so on node[01-02]"
+        "nic.rx_usecs: somebody else has set tx-usecs 200 since, and it was left so on node[01-02]",
+        "nic.mtu: eth0 (02:00) is not there, so nothing was put back on node[01-02]",
     ]

@@ -818,7 +818,121 @@ def test_a_bridge_that_was_made_anew_is_another_but_for_a_boot(node: Node, anoth
     if another_boot:
         node.boot_anew()
         node.done("lock", "me", "600")
-    node.done("rollback", "B", "me", "600", "original")
-    said = node.guard("apply", "B")
-    assert ("another device has the name eth0 now" in said.stdout) is not another_boot
+    said = node.done("rollback", "B", "me", "600", "original")
+    assert ("another device has the name eth0 now" in said) is not another_boot
+    if another_boot:
+        node.done("apply", "B")
     assert f"mtu {1500 if another_boot else 1400}" in value()
+
+
+# --- what is not there any more ------------------------------------------------------------------------------
+
+
+def _interface_goes(node: Node) -> str:
+    step, _ = _link(node)
+    node.keep("A", step)
+    node.inside("ip", "link", "del", "eth0")
+    return "eth0 ("
+
+
+def _another_device_comes(node: Node) -> str:
+    _interface_goes(node)
+    _veth(node)
+    return "another device has the name eth0 now"
+
+
+def _cpu_goes(node: Node) -> str:
+    first, second = (_file(node, f"cpu{number}/governor", "old\n") for number in (0, 1))
+    node.keep("A", f"k file - {node.directory}/cpu*/governor=new")
+    second.unlink()
+    assert first.read_text() == "new\n"
+    return f"{second} is not there any more"
+
+
+def _parameter_goes(node: Node) -> str:
+    file = _file(node, "parameter", "old\n")
+    node.keep("A", f"k file - {file}=new")
+    file.unlink()
+    return "it is not there any more"
+
+
+@pytest.mark.parametrize("goes", [_interface_goes, _another_device_comes, _cpu_goes, _parameter_goes])
+def test_what_is_gone_is_told_and_keeps_nothing_else_from_going_back(
+    node: Node, goes: Callable[[Node], str]
+) -> None:
+    why = goes(node)
+    file = _file(node, "other", "old\n")
+    node.keep("B", f"other file - {file}=new")
+    said = node.done("rollback", "C", "me", "600", "original") + node.done("apply", "C")
+    assert why in said.partition("gone\t")[2]
+    node.done("confirm", "C")
+    assert file.read_text() == "old\n"
+    assert node.differs() == {}
+
+
+def test_where_all_is_gone_there_is_nothing_to_put_back(node: Node) -> None:
+    _interface_goes(node)
+    said = node.done("rollback", "B", "me", "600", "original")
+    assert said.startswith("gone\tnic.mtu\teth0 (")
+    assert said.endswith("\nnothing\n")
+    assert (node.shown("A"), node.differs()) == ("abandoned: its values were left as they were", {})
+
+
+def test_what_is_set_on_the_next_device_of_a_name_goes_back_by_itself(node: Node) -> None:
+    why = _another_device_comes(node)
+    step, value = "nic.mtu link eth0 mtu=1300", lambda: node.inside("ip", "-o", "link", "show", "eth0")
+    node.keep("B", step)
+    assert why not in node.done("rollback", "C", "me", "600", "original")
+    node.done("apply", "C")
+    node.done("confirm", "C")
+    assert ("mtu 1500" in value(), node.differs()) == (True, {})
+
+
+def test_what_cannot_be_seen_is_not_gone(node: Node) -> None:
+    _parameter_goes(node)
+    node.inside("mount", "-t", "tmpfs", "none", "/sys")
+    assert "there is no" in node.guard("rollback", "B", "me", "600", "original").stdout
+
+
+def test_a_device_is_known_when_its_change_is_condensed(node: Node) -> None:
+    step, value = _link(node)
+    node.keep("A", step)
+    file = _file(node, "other", "old\n")
+    for number in range(60):
+        node.keep(f"B{number}", f"other file - {file}={number}")
+    assert not (node.state / "tx/A").exists()
+    node.inside("sh", "-c", "ip link del eth0; ip link add eth0 mtu 1400 type veth")
+    said = node.done("rollback", "C", "me", "600", "original") + node.done("apply", "C")
+    assert "gone\tnic.mtu\tanother device has the name eth0 now" in said
+    assert (file.read_text(), "mtu 1400" in value()) == ("old\n", True)
+
+
+@pytest.mark.parametrize("comes", [False, True], ids=["no device", "another device"])
+@pytest.mark.parametrize("confirmed", [False, True])
+def test_an_exemption_goes_whatever_device_has_the_name(node: Node, confirmed: bool, comes: bool) -> None:
+    """It is by the name, and would hold for any device that gets it."""
+    _link(node)
+    node.inside("nft", "table inet f { chain in { type filter hook input priority 0; policy accept; }; }")
+    before = _rules(node)
+    node.make("A", "net.conntrack firewall eth0 tracking=exempt")
+    if confirmed:
+        node.done("confirm", "A")
+    node.inside("ip", "link", "del", "eth0")
+    if comes:
+        _veth(node)
+    if confirmed:
+        node.roll_back("B")
+    else:
+        node.done("undo", "A")
+    assert _rules(node) == before
+
+
+def test_no_exemption_comes_back_for_another_device(node: Node) -> None:
+    _link(node)
+    node.inside("nft", "table inet f { chain in { type filter hook input priority 0; policy accept; }; }")
+    node.keep("A", "net.conntrack firewall eth0 tracking=exempt")
+    node.make("B", "net.conntrack firewall eth0 tracking=tracked")
+    node.inside("ip", "link", "del", "eth0")
+    _veth(node)
+    assert "another device has the name eth0 now" in node.guard("undo", "B").stdout
+    assert "wulf" not in _rules(node)

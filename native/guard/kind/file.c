@@ -35,5 +35,11 @@ static bool is_gone(const struct step *step, const char *path) {
     return is_there_as_directory(directory) && is_absent(queue);
 }
 
-const struct kind kind_file = {
-    .save = save, .put = put, .restore = files_restore, .get = get, .is_gone = is_gone};
+static bool are_absent(const struct step *step) { return files_absent(step->target); }
+
+const struct kind kind_file = {.save = save,
+                               .put = put,
+                               .restore = files_restore,
+                               .get = get,
+                               .is_absent = are_absent,
+                               .is_gone = is_gone};

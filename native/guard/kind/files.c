@@ -59,6 +59,18 @@ enum outcome all_files_of(const char *pattern, struct names *files) {
     return files->are_some ? complain("not all of %s can be listed", pattern) : DONE;
 }
 
+bool files_absent(const char *patterns) {
+    const struct names words = words_of(patterns);
+    if (access("/sys/kernel", F_OK) != 0) /* nothing is mounted there */
+        return false;
+    for (size_t i = 0; i < words.count; i++) {
+        const struct names files = files_of(words.at[i]);
+        if (files.count || files.are_some)
+            return false;
+    }
+    return true;
+}
+
 struct names words_of(const char *text) {
     struct names words = {0};
     size_t room = 0;

@@ -9,6 +9,8 @@
 struct names files_of(const char *pattern);
 /* The same; FAILED where one may be missing. */
 MUST_CHECK enum outcome all_files_of(const char *pattern, struct names *files);
+/* Whether none of some patterns has a file any more; what cannot be seen is there. */
+bool files_absent(const char *patterns);
 /* Words of a text with spaces between. */
 struct names words_of(const char *text);
 /* What a file says: of "always [madvise] never" the word in brackets. */

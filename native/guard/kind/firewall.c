@@ -33,4 +33,5 @@ static enum outcome get(const struct step *step, struct text *value) {
     return DONE;
 }
 
-const struct kind kind_firewall = {.save = save, .put = put, .restore = restore, .get = get};
+const struct kind kind_firewall = {
+    .save = save, .put = put, .restore = restore, .get = get, .nothing = "tracked"};

@@ -45,4 +45,7 @@ static enum outcome get(const struct step *step, struct text *value) {
     return DONE;
 }
 
-const struct kind kind_idle_states = {.save = save, .put = put, .restore = files_restore, .get = get};
+static bool is_absent(const struct step *step) { return files_absent(step->target); }
+
+const struct kind kind_idle_states = {
+    .save = save, .put = put, .restore = files_restore, .get = get, .is_absent = is_absent};

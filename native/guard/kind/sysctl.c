@@ -31,4 +31,7 @@ static enum outcome get(const struct step *step, struct text *value) {
     return checked(step) == DONE ? files_get(path_of(step), value) : FAILED;
 }
 
-const struct kind kind_sysctl = {.save = save, .put = put, .restore = files_restore, .get = get};
+static bool is_absent(const struct step *step) { return files_absent(path_of(step)); }
+
+const struct kind kind_sysctl = {
+    .save = save, .put = put, .restore = files_restore, .get = get, .is_absent = is_absent};

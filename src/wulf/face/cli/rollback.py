@@ -105,7 +105,9 @@ def _roll_back(
     if not json and outcome.kept:
         back = [node.node for node in outcome.nodes if node.state == "confirmed"]
         sys.stdout.write(
-            f"put back on {fold(back)}, confirmed over a new connection\n" if back else "nothing is set\n"
+            f"put back on {fold(back)}, confirmed over a new connection\n"
+            if back
+            else "nothing to put back\n"
         )
         show_notes(outcome)
         show_missing(outcome)

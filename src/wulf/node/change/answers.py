@@ -52,15 +52,18 @@ def values(answer: Answer) -> dict[str, str]:
 
 
 def left(answers: Mapping[str, Answer]) -> list[str]:
-    """Return, for people, what guards have left because somebody else has set it since."""
-    found: dict[tuple[str, str], list[str]] = {}
+    """Return, for people, what guards have left: somebody else has set it since, or it is not there any more."""
+    found: dict[tuple[str, str, str], list[str]] = {}
     for node, answer in answers.items():
-        for row in answer.rows("left"):
-            if len(row) > 1:
-                found.setdefault((row[0], row[1]), []).append(node)
+        for word in ("left", "gone"):
+            for row in answer.rows(word):
+                if len(row) > 1:
+                    found.setdefault((word, row[0], row[1]), []).append(node)
     return [
-        f"{knob}: somebody else has set {what} since, and it was left so on {fold(nodes)}"
-        for (knob, what), nodes in found.items()
+        f"{knob}: {what}, so nothing was put back on {fold(nodes)}"
+        if word == "gone"
+        else f"{knob}: somebody else has set {what} since, and it was left so on {fold(nodes)}"
+        for (word, knob, what), nodes in found.items()
     ]
 
 

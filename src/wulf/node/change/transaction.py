@@ -76,6 +76,7 @@ class Transaction:
         self.begun = [
             node for node, answer in answers.items() if not answer.done or not answer.rows("nothing")
         ]
+        self.notes += left_alone(answers)
         require(answers, "cannot be changed")
 
     def apply(self) -> None:
