@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         trace,
         tune,
         tune_collectives,
+        watch,
         worth,
     )
 
@@ -85,6 +86,7 @@ __all__ = [
     "trace",
     "tune",
     "tune_collectives",
+    "watch",
     "worth",
 ]
 

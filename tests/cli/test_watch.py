@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 
+import msgspec
 import pytest
 
+import wulf as wulf_in_python
 from tests.cli.command import wulf
 from tests.unit.test_diagnosing import measured
 from tests.unit.test_watch_days import NODES, PLANTED, SLOW, Days
@@ -44,6 +46,14 @@ def test_all_that_is_said_goes_into_files(month):
     assert "<!doctype html>" in (month / "watch.html").read_text()
     assert 'failures="1"' in (month / "watch.xml").read_text()
     assert 'wulf_watch_alarms{watch="lab"} 2\n' in (month / "watch.prom").read_text()
+
+
+def test_python_has_what_show_prints(month):
+    printed = json.loads(wulf(month, "watch", "show", "--watches", "watches", "--json").stdout)
+    report = wulf_in_python.watch(watches=month / "watches")
+    assert json.loads(msgspec.json.encode(report))["open"] == printed["open"]
+    with pytest.raises(wulf_in_python.WulfError, match="there are: lab"):
+        wulf_in_python.watch("other", watches=month / "watches")
 
 
 def test_what_is_accepted_is_closed(month, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from importlib.util import find_spec
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -41,7 +42,6 @@ ONLY_A_SHELL = {
     "settings sudoers": "a file for root",
     "audit topology": "hostfiles, and routes that are changed by hand",
     "diagnose drain": "what a prolog or an administrator does with Slurm",
-    "watch": "a service of the system",
     "program shipped": "names of programs for a shell",
     "program place": "a hostfile for launchers",
     "tune parameters": "pages of a manual",
@@ -79,6 +79,14 @@ def test_no_package_takes_the_place_of_a_function(name):
 @pytest.mark.parametrize("name", sorted(name for name in wulf.__all__ if name[0].islower()))
 def test_every_function_says_what_it_is(name):
     assert len(inspect.getdoc(getattr(wulf, name)) or "") > 40
+
+
+def test_the_page_about_python_has_every_function():
+    page = Path(__file__).parents[2].joinpath("docs", "howto", "python.md").read_text(encoding="utf-8")
+    names = {name for name in wulf.__all__ if name[0].islower()} | {
+        verb.split()[-1] for verb in tools() if verb not in CALLED
+    }
+    assert {name for name in names if f"`{name}`" not in page and f"wulf.{name}(" not in page} == set()
 
 
 class _Inner(msgspec.Struct):

@@ -25,7 +25,7 @@ from wulf.face.api.measured import (
     measure,
     render,
 )
-from wulf.face.api.nodes import audit, mend, node_facts, tune
+from wulf.face.api.nodes import audit, mend, node_facts, tune, watch
 from wulf.face.api.programs import (
     app,
     app_against,
@@ -75,6 +75,7 @@ __all__ = [
     "trace",
     "tune",
     "tune_collectives",
+    "watch",
     "worth",
 ]
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from wulf.base.records import NodeRecord
+from wulf.base.records.watched import WatchReport
+from wulf.base.store.history import History
 from wulf.base.store.tuning import TuningRun
 from wulf.base.tool import Progress
 from wulf.face.api.arguments import checked
@@ -18,6 +22,7 @@ from wulf.tools.mend import work as mending
 from wulf.tools.mend.request import MendRequest
 from wulf.tools.tune import session as tuning
 from wulf.tools.tune.request import TuneRequest
+from wulf.tools.watch import environment, judging
 
 
 @checked
@@ -38,3 +43,20 @@ def _tune(request: TuneRequest, progress: Progress) -> TuningRun:
 
 
 tune = function(TuneRequest, _tune)
+
+
+@checked
+def watch(name: str | None = None, *, watches: Path | str | None = None) -> WatchReport:
+    """Return what a watch has seen, as ``wulf watch show --json`` prints it; a watch is installed and run by the shell.
+
+    Parameters
+    ----------
+    name
+        Name of the watch. Default: the only one.
+    watches
+        Directory of all watches. Default: that of this user.
+    """
+    directory = environment.only(Path(watches) if watches else environment.home(), name)
+    with History(directory) as history:
+        now = environment.SystemClock().now()
+        return judging.report(history, directory.name, history.nodes(), now, None)
