@@ -12,21 +12,36 @@ that flows of its node, and of no other, are said to be worse. The control is wh
 each measured by six connections from random ports. Goals: every kind ≥ 95 % right, ≥ 98 % of the clean ones nothing.
 
 ``--seed=N`` draws others (development used 1 to 99, reported is 20261126), ``--draws=N`` so many of each kind (200).
+
+``--lab`` raises a virtual fabric of eight nodes, two leaves and four spines as root, and plants in each draw one of six
+kinds (+50 µs, 1 % loss, a tenth of the rate; of a spine, or of what it sends to one leaf) or nothing, 20 times each
+(``--draws=N``; ``--kinds='loss spine,clean'`` only some). Right is the planted switch or link by its name and no other;
+"cannot tell" is counted apart. Goals: as above, and at most three minutes for each diagnosis. It needs a machine with
+nothing else to do.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from bench.worlds.line import Count, bounds
+from wulf.base.native import build
 from wulf.base.records.base import Pair
 from wulf.base.records.flows import FlowSeen
+from wulf.node import lab as virtual
+from wulf.node.lab import topology
 from wulf.stats.estimate import pairs as between
 from wulf.tools.paths import judging
 from wulf.tools.paths.record import Culprit
@@ -42,6 +57,11 @@ Part = tuple[str, ...]
 KINDS = tuple(
     f"{what} {where}" for where in ("spine", "one way", "bond") for what in ("latency", "loss", "rate")
 )
+#: The virtual fabric, what is planted in it, and how long a diagnosis may take [s].
+LAB_SHAPE, LAB_NODES, LAB_DRAWS = "leaf-spine:2x4", 8, 20
+LAB_FAULTS = {"latency": "delay=50us", "loss": "loss=1%", "rate": "rate=100mbit"}
+LAB_KINDS = (*(kind for kind in KINDS if not kind.endswith("bond")), "clean")
+LAB_MOST_S = 180.0
 
 
 @dataclass
@@ -224,10 +244,87 @@ def count(kind: str, seed: int, draws: int) -> tuple[int, int]:
     return right, by_pairs
 
 
+def planted(kind: str, random: Random) -> tuple[str, Part]:
+    """Return the fault of a draw as `wulf lab plant` takes it, and the switch or link that is to be named."""
+    spine, leaf = f"spine{random.integers(1, 5)}", f"leaf{random.integers(1, 3)}"
+    what, _, where = kind.partition(" ")
+    if where == "one way":
+        return f"{spine}>{leaf}:{LAB_FAULTS[what]}", (spine, leaf)
+    return f"{spine}:{LAB_FAULTS[what]}", (spine,)
+
+
+def said_of(part: Part, found: Mapping[str, Any]) -> str:
+    """Return what a diagnosis makes of what was planted: right, wrong, or that it cannot tell."""
+    if not found["culprits"]:
+        blind = [one for one in found["sights"] if one["visible"] is None or one["visible"] > one["wanted"]]
+        unknown = bool(blind or found["missing"])
+        return ("cannot tell" if unknown else "nothing") if part else ("right, blind" if unknown else "right")
+    named_ways = [[tuple(way["names"]) for way in one["ways"]] for one in found["culprits"]]
+    # What sends to a leaf is named by the leaf's address at that end, or by its name.
+    return "right" if len(named_ways) == 1 and part in named_ways[0] else f"wrong: {named_ways}"
+
+
+def diagnosed() -> tuple[Mapping[str, Any], float]:
+    """Return what `wulf diagnose paths` finds in the lab, and how long that took [s]."""
+    begin = time.monotonic()
+    argv = [sys.executable, "-m", "wulf.face.cli.main", "diagnose", "paths", "--cluster", "lab", "--json"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 3):
+        raise SystemExit(f"bench: wulf diagnose paths: {done.stderr[-500:]}")
+    return json.loads(done.stdout), time.monotonic() - begin
+
+
+def program(name: str) -> str:
+    """Return where a program of the lab is, built when it is needed."""
+    return str(build.build_program(name, None).path)
+
+
+def lab(kinds: Iterable[str], seed: int, draws: int) -> int:
+    """Plant faults in a virtual fabric, one after the other, and print what is found."""
+    cables = topology.parse_fabric(LAB_SHAPE)
+    raised, was_up = virtual.up(LAB_NODES, cables=cables, program=program)
+    right, longest_s = {}, 0.0
+    try:
+        for kind in kinds:
+            counted: Counter[str] = Counter()
+            for number in range(draws):
+                fault, part = planted(kind, np.random.default_rng([seed, *map(ord, kind), number]))
+                if kind == "clean":
+                    part = ()
+                else:
+                    raised.plant_in_fabric(fault, program)
+                try:
+                    found, took_s = diagnosed()
+                finally:
+                    raised.plant_in_fabric(f"{fault.partition(':')[0]}:none", program)
+                said = said_of(part, found)
+                counted[said.partition(":")[0]] += 1
+                longest_s = max(longest_s, took_s)
+                print(
+                    f"  {kind:<16} {'' if kind == 'clean' else fault:<26} {said} ({took_s:.0f} s)", flush=True
+                )
+            right[kind] = (counted["right"] + counted["right, blind"]) / draws
+            print(f"{kind:<16} {dict(counted)}", flush=True)
+    finally:
+        if not was_up:
+            raised.down()
+    holds = all(share >= (0.98 if kind == "clean" else 0.95) for kind, share in right.items())
+    holds &= longest_s <= LAB_MOST_S
+    shares = ", ".join(f"{kind} {100 * share:.0f} %" for kind, share in right.items())
+    print(
+        f"paths-lab value={shares}; at most {longest_s:.0f} s goal=95 %, clean 98 %, {LAB_MOST_S:.0f} s "
+        f"{'pass' if holds else 'short'}"
+    )
+    return 0 if holds else 1
+
+
 def main(arguments: Sequence[str]) -> int:
     """Entry point."""
     given: Mapping[str, str] = dict(one.removeprefix("--").split("=", 1) for one in arguments if "=" in one)
     seed = int(given.get("seed", SEED))
+    if "--lab" in arguments:
+        wanted = given.get("kinds", ",".join(LAB_KINDS)).split(",")
+        return lab(wanted, seed, int(given.get("draws", LAB_DRAWS)))
     draws = int(given.get("draws", 20 if "--quick" in arguments else DRAWS))
     shares = {}
     kinds = (*KINDS, "")

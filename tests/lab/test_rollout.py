@@ -181,12 +181,12 @@ def test_a_check_that_fails_for_good_takes_earlier_steps_back(rolls):
 
 
 def test_ctrl_c_puts_the_step_back_and_it_goes_on(roll):
-    process = roll.start(*WORDS)
-    log = roll.directory / "runs" / "r" / "steps.jsonl"
-    wait_until(lambda: log.exists() and log.stat().st_size, timeout_s=600)
-    time.sleep(5)
-    process.send_signal(signal.SIGINT)
-    assert process.wait(600) == 130
+    with roll.start(*WORDS) as process:
+        roll.reach(process, 1)
+        time.sleep(5)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=600)
+    assert process.returncode == 130
     assert roll.having == set()
     assert roll.run.manifest.status == "interrupted"
     assert roll("--resume", "r").returncode in (0, 3)

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from bench import paths
 from tests.unit.paths_fixture import bad, fabric
+from wulf.node.lab import fabric_faults, topology
 from wulf.stats.core import tomography
 from wulf.tools.paths import judging
-from wulf.tools.paths.record import exit_code
+from wulf.tools.paths.record import Paths, exit_code
 
 
 @pytest.mark.parametrize("kind", paths.KINDS)
@@ -78,3 +79,27 @@ def test_a_part_is_named_by_what_it_adds(seed: int, pairs: int, each: int) -> No
     if pairs * each > 100 and each > 20:
         assert found
         assert abs(found[0].effect - 1000) < 5
+
+
+def test_the_bench_in_a_lab_tells_right_from_wrong_and_from_what_cannot_be_told() -> None:
+    def said(found: Paths, part: tuple[str, ...]) -> str:
+        return paths.said_of(part, msgspec.to_builtins(found))
+
+    whole = bad()
+    (spine,) = whole.culprits[0].ways[0].names
+    assert said(whole, (spine,)) == "right"
+    assert said(whole, ("spine99",)).startswith("wrong")
+    assert said(whole, ()).startswith("wrong")
+    clean = msgspec.structs.replace(whole, culprits=[], missing={})
+    assert (said(clean, ()), said(clean, (spine,))) == ("right", "nothing")
+    blind = msgspec.structs.replace(clean, missing={"a–b": "silent"})
+    assert (said(blind, ()), said(blind, (spine,))) == ("right, blind", "cannot tell")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in paths.LAB_KINDS if kind != "clean"])
+def test_what_the_bench_plants_in_a_lab_can_be_planted(kind: str) -> None:
+    shape = topology.parse_fabric(paths.LAB_SHAPE)
+    for number in range(20):
+        fault, part = paths.planted(kind, np.random.default_rng(number))
+        made = fabric_faults.parse(fault, shape)
+        assert made.kind in fault and all(name in fault for name in part)
