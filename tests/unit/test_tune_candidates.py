@@ -207,6 +207,22 @@ def test_folklore_is_set_right_but_not_tried():
     assert only(nodes("0", "0", knob=name), name).values == ["1"]
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("bbr", "all nodes have bbr already"),
+        ("bbr,bbr", "all nodes have bbr, bbr already"),
+        ("@file", "it cannot be @file"),
+        ("a$b", "it cannot be a$b"),
+    ],
+)
+def test_values_that_were_given_and_are_not_tried_say_why(given, said):
+    name = "sysctl.net.ipv4.tcp_congestion_control"
+    found, left_out = choose(nodes("bbr", "bbr", knob=name), name, wanted=(f"{name}={given}",))
+    assert found == [] and left_out[name].startswith(said)
+    assert "name it" not in left_out[name]
+
+
 def test_what_only_a_person_knows_is_left_out():
     for name in ("irq.affinity", "cpu.smt", "nic.rings"):
         found, left_out = choose(nodes("x", "x", knob=name), name)

@@ -17,7 +17,7 @@ from wulf.base.errors import UsageError
 from wulf.base.nodeset import fold
 from wulf.base.profile import Profile
 from wulf.base.records import Candidate, FactValue, NodeRecord
-from wulf.base.text import nearest
+from wulf.base.text import nearest, printable
 
 #: What one change costs, by what it does to the connection [s].
 _TOGGLE_S = {"none": 0.3, "link blip": 3.0, "link down": 8.0, "connectivity": 1.0, "reboot": 0.0}
@@ -147,7 +147,7 @@ def choose(
         if tried:
             found.append(_candidate(present, tried))
         else:
-            left_out[name] = _reason(present)
+            left_out[name] = _reason_of_given(knob, given, rules) if given else _reason(present)
     found.sort(key=lambda candidate: (-candidate.effect, candidate.knob))
     return found, left_out
 
@@ -180,6 +180,14 @@ def _named(knobs: Mapping[str, Knob], patterns: Sequence[str]) -> dict[str, list
         for name in matching:
             found[name] = [value.strip() for value in values.split(",")] if values else []
     return found
+
+
+def _reason_of_given(knob: Knob, given: Sequence[str], rules: Rules) -> str:
+    """Return why no value that the user gave is tried."""
+    cannot = [value for value in given if not rules.may_have(knob, value)]
+    if cannot:
+        return f"it cannot be {', '.join(map(printable, cannot))} ('wulf settings show {knob.id}' says what it can)"
+    return f"all nodes have {', '.join(map(printable, given))} already"
 
 
 def _reason(present: _Present) -> str:
