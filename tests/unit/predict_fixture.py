@@ -16,6 +16,7 @@ from wulf.base.records import (
     CurveLine,
     Estimate,
     HopSource,
+    IntervalPart,
     LogGP,
     OtherProgram,
     PathShares,
@@ -167,6 +168,14 @@ def predicted(name, change, hops, verdict):
         path=parts,
         source="a test (memory)",
         verdict=verdict,
+        made_of=[
+            IntervalPart(
+                what="mpi_exchange of the calibration",
+                share=0.82,
+                without=0.021,
+                narrower="6 launches tell it: --min-launches 18 --budget 30m",
+            )
+        ],
     )
 
 

@@ -27,6 +27,19 @@ class PathShares(Record, frozen=True, kw_only=True):
     hops: float
 
 
+class IntervalPart(Record, frozen=True, kw_only=True):
+    """What an interval is made of: what comes from one source."""
+
+    #: In words.
+    what: str
+    #: Of the variance of the logarithm of the run time; 0.4 for 40 %.
+    share: float
+    #: Half the interval's width ÷ its value, if this were known exactly.
+    without: float
+    #: What would narrow it, in words.
+    narrower: str
+
+
 class Predicted(Record, frozen=True, kw_only=True):
     """The program on one network."""
 
@@ -36,6 +49,9 @@ class Predicted(Record, frozen=True, kw_only=True):
     title: str
     #: Run time of a usual launch: the median of many [s].
     time: Estimate
+    #: What the interval of a usual launch is made of, most first; nothing where it is narrow, of few samples, or event
+    #: by event. What it leaves is less than a tenth each, or of several together.
+    made_of: list[IntervalPart] = []
     #: The same, with an interval in which one launch lies; null where one trace does not say how launches differ. Of
     #: the calibrated network, launches differ as those of its calibration did [s].
     launch: Estimate | None = None

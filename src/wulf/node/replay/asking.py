@@ -20,7 +20,7 @@ from wulf.node.replay import contending, program_traces, sharing
 from wulf.node.replay.calibrated import Calibrated, finder, other_runs
 from wulf.node.replay.fields import Engine
 from wulf.node.replay.replaying import Work
-from wulf.stats.prediction import calibrate, curves, judge, scenario, setup_costs, uncertainty
+from wulf.stats.prediction import calibrate, curves, judge, made_of, scenario, setup_costs, uncertainty
 from wulf.stats.prediction.draws import Sample
 from wulf.stats.prediction.launches import Launches
 from wulf.stats.prediction.network import Network
@@ -110,6 +110,8 @@ class Question:
     may_matter: list[str]
     #: Where it is, and what runs beside it.
     shared: contending.Shared
+    #: What the run took that the network as it is is of.
+    calibration: made_of.Calibration
     #: Networks with buffers that may be full: 0 is the one as it is, then scenarios.
     buffered: list[int]
 
@@ -205,6 +207,7 @@ def asked_of(request: PredictRequest, path: Path, own: Launches | None, others: 
             beside=others,
             others=[source.name for source in request.beside],
         ),
+        calibration=calibrated.cost,
         buffered=buffered,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from wulf.base.records import Analysis, CellEstimate
 from wulf.base.store import Run
 from wulf.node.measuring.analysis import analyze, measuring
 from wulf.stats import estimate
-from wulf.stats.prediction import calibrate, scenario
+from wulf.stats.prediction import calibrate, made_of, scenario
 from wulf.stats.prediction.draws import Draw
 from wulf.stats.prediction.network import Network
 
@@ -37,6 +38,7 @@ class Calibrated:
         known = (_with_means(found.cells, run), run.manifest.operations, found.parameters, str(run.path))
         self.between = calibrate.between_nodes(*known)
         self.within = calibrate.within_node(*known) if shares_nodes else None
+        self.cost = _cost(run)
 
     @property
     def notes(self) -> list[str]:
@@ -67,6 +69,17 @@ class Calibrated:
             self.network(draw, compute, one_launch=True) for draw, compute in pairs if self.tells_launches
         ]
         return usual, single
+
+
+def _cost(run: Run) -> made_of.Calibration:
+    """Return what the run took: launches of the operation and place that has fewest, and the time of all."""
+    launches = [one.launch for one in measuring(run.results)]
+    counts = Counter((one.op, tuple(one.place)) for one in launches if one.status == "ok")
+    return made_of.Calibration(
+        origin=str(run.path),
+        launches=min(counts.values(), default=0),
+        time_s=sum(one.duration_s for one in launches),
+    )
 
 
 def _with_means(cells: Sequence[CellEstimate], run: Run) -> list[CellEstimate]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import msgspec
+import numpy as np
 
 from wulf.base.contracts import Say
 from wulf.base.errors import UsageError
@@ -17,7 +18,7 @@ from wulf.node.replay import replaying
 from wulf.node.replay.asking import PredictRequest, Question
 from wulf.node.replay.evaluating import Evaluated, evaluate
 from wulf.node.replay.replaying import Replayer
-from wulf.stats.prediction import contended, curves, judge, network, replayed, words
+from wulf.stats.prediction import contended, curves, judge, made_of, network, replayed, words
 from wulf.stats.prediction.replayed import Replayed
 
 #: What has a verdict.
@@ -53,7 +54,7 @@ def predict_all(
 def _prediction(of: Evaluated) -> Prediction:
     question, figures, plan = of.question, of.figures, of.found.plan
     request, base = question.request, question.base
-    judged = _judged(of)
+    judged = _taken_apart(_judged(of), of)
     calibrated_s = figures.times[:, 0]
     by_bandwidth = curves.by_bandwidth(base, figures.grid)
     told = Prediction(
@@ -120,6 +121,20 @@ def _judged(of: Evaluated) -> _Judged:
     if by_events:
         as_it_is, predicted = contended.leading(of.compared, contention, as_it_is, predicted)
     return _Judged(as_it_is, predicted, bound, contention, by_events)
+
+
+def _taken_apart(judged: _Judged, of: Evaluated) -> _Judged:
+    """Return the same with what intervals are made of, where they are by messages in their order."""
+    if judged.by_events:
+        return judged
+    whole = [judged.as_it_is, *judged.predicted]
+    others = [of.figures.usual(column) for column in range(1, len(whole))]
+    times = np.column_stack([of.figures.modelled(), *others])
+    parts = made_of.parts(of.question.draws, times, [one.time for one in whole], of.question.calibration)
+    first, *rest = [
+        msgspec.structs.replace(one, made_of=some) for one, some in zip(whole, parts, strict=True)
+    ]
+    return replace(judged, as_it_is=first, predicted=rest)
 
 
 def _floors(question: Question, figures: judge.Figures) -> list[Floor]:

@@ -42,6 +42,11 @@ class Sample:
         self._seed, self._number = seed, number
         self._known: dict[str, float] = {}
 
+    @property
+    def names(self) -> list[str]:
+        """What was asked for, in order."""
+        return list(self._known)
+
     def of(self, name: str) -> float:
         """Return the number of a name."""
         if name not in self._known:

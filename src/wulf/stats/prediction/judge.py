@@ -125,6 +125,10 @@ class Figures:
         times = times * self.own.usual(self.usual_numbers)
         return np.maximum(times, self.least[1:, column, 0]) if self.least.size else times
 
+    def modelled(self) -> NDArray[np.float64]:
+        """Return the model's run times of every sample on the network as it is [s]."""
+        return np.maximum(self.times[1:, 0], self.anchor_s * self.least_ratios(0)[1:])
+
     def floor(self, column: int) -> Estimate | None:
         """Return what the run time is not below [s], with the interval of bandwidth and computing; None if unknown."""
         if not self.least.size:
@@ -189,7 +193,7 @@ def _least(
 
 def as_it_is(of: Figures, source: str) -> Predicted:
     """Return what the model says of the network as it is."""
-    samples = np.maximum(of.times[1:, 0], of.anchor_s * of.least_ratios(0)[1:])
+    samples = of.modelled()
     value = float(of.times[0, 0])
     time = uncertainty.estimate(
         value, samples, "s", "model alone; parameters and compute times from their intervals"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 
 from wulf.base.records import Estimate, Floor, HopSource, PathShares, Predicted, Prediction
@@ -57,6 +57,7 @@ def build(found: Prediction) -> Page:
                 known(figures.curve(found), _tolerance(found), figures.by_bandwidth(found), _needs(found)),
                 "one change at a time",
             ),
+            *_intervals(found),
             *(
                 [Section("timeline", "Before and after", drawn, "where the time of the ranks goes")]
                 if drawn
@@ -347,6 +348,50 @@ def mpi_name(call: str) -> str:
     """Return a call as MPI writes it: ``reduce_scatter`` → ``MPI_Reduce_scatter``."""
     whole = {"recv_part": "sendrecv", "wait_some": "waitsome"}.get(call, call)
     return "MPI calls that make communicators" if call == "make_communicator" else f"MPI_{whole.capitalize()}"
+
+
+def _intervals(found: Prediction) -> Iterator[Section]:
+    """Return what makes intervals wide, of networks of which that is told."""
+    told = [one for one in (found.base, *found.scenarios) if one.made_of]
+    if not told:
+        return
+    widest = max(told, key=lambda one: one.time.half_width_ratio or 0.0)
+    most = widest.made_of[0]
+    said = (
+        f"The widest interval is that of '{printable(widest.name, 60)}', ±{widest.time.half_width_ratio or 0.0:.0%}: "
+        f"{most.share:.0%} of its variance is from {most.what}. To narrow it: {most.narrower}."
+    )
+    yield Section(
+        "intervals", "What intervals are made of", (Notes((said,)), _made_of(told)), "what would narrow them"
+    )
+
+
+def _made_of(told: Sequence[Predicted]) -> Table:
+    return Table(
+        title="Where the intervals come from",
+        columns=(
+            Column("network"),
+            Column("interval", numeric=True),
+            Column("source"),
+            Column("of the variance", numeric=True),
+            Column("without it", numeric=True),
+            Column("what narrows it"),
+        ),
+        rows=tuple(
+            (
+                Item(printable(one.name, 60)),
+                Item(f"±{one.time.half_width_ratio or 0.0:.0%}", one.time.half_width_ratio),
+                Item(printable(part.what, 80)),
+                Item(f"{part.share:.0%}", part.share),
+                Item(f"±{part.without:.0%}", part.without),
+                Item(printable(part.narrower, 120)),
+            )
+            for one in told
+            for part in one.made_of
+        ),
+        note="Of a usual launch's run time, half the interval's width. Sources are drawn independently; parts below "
+        "10 %, and what several have together, are left out. A share is off by some 5 %, as it is told by the samples.",
+    )
 
 
 def _sources(found: Prediction) -> Table:
