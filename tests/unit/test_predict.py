@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 
 import numpy as np
 import pytest
@@ -416,25 +415,6 @@ def test_the_spread_of_compute_times_is_that_of_their_sum():
     expected = 0.2 * np.sqrt(np.sum(calls.astype(float) ** 2)) / calls.sum()
     assert uncertainty.compute_spread([records(noisy)]) == pytest.approx(expected, rel=0.4)
     assert uncertainty.compute_spread([records(calls[:10])]) == 0
-
-
-@pytest.mark.parametrize("master_s", [1e-5, 1e-2, 0.2])
-def test_a_rank_that_hardly_computes_does_not_say_how_much_computing_varies(master_s):
-    """What two ranks compute one after the other varies by no more than is said, and by 0.7 of it at least."""
-    rng = np.random.default_rng(2)
-    calls = 2000
-
-    def rank(total_s, spread):
-        return records(total_s * 1e9 / calls * np.exp(spread * rng.standard_normal(calls)))
-
-    worker, master = rank(0.2, 0.4), rank(master_s, 1.5)
-    said = uncertainty.compute_spread([worker, master])
-    alone, other = uncertainty.compute_spread([worker]), uncertainty.compute_spread([master])
-    computed = [one["compute_ns"].sum() for one in (worker, master)]
-    in_turn = np.hypot(alone * computed[0], other * computed[1]) / sum(computed)
-    assert in_turn <= said <= math.sqrt(2) * in_turn * (1 + 1e-9)
-    if master_s < 1e-4:
-        assert said == pytest.approx(alone, rel=0.01)
 
 
 def test_the_misfit_counts_as_much_as_the_networks_differ():

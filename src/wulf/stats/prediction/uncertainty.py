@@ -8,7 +8,6 @@ program's own time, and the gap counts as much as the networks differ.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -34,23 +33,20 @@ def compute_spread(ranks: Sequence[NDArray[np.void]]) -> float:
 
     What is computed before calls of one kind, partner and size is alike. What differs among these is summed up over
     blocks, so that slow changes count; blocks that follow each other differ by chance, while a trend is the program's.
-    A rank counts by what it computes: the master of a farm, which hardly does, may differ by as much as that.
     """
-    found = [_spread(records) for records in ranks if len(records) >= 2 * BLOCKS]
-    deviations, totals = np.sum(np.square(found), axis=0) if found else (0.0, 0.0)
-    return math.sqrt(deviations / totals) if totals else 0.0
+    spreads = [_spread(records) for records in ranks if len(records) >= 2 * BLOCKS]
+    return float(np.sqrt(np.mean(np.square(spreads)))) if spreads else 0.0
 
 
-def _spread(records: NDArray[np.void]) -> tuple[float, float]:
-    """Return the standard deviation of what a rank computes in all, and that [ns]."""
+def _spread(records: NDArray[np.void]) -> float:
     times = records["compute_ns"].astype(float)
     if not times.any():
-        return 0.0, 0.0
+        return 0.0
     alike = _alike(records["kind"], records["peer"], records["bytes"])
     means = np.bincount(alike, weights=times) / np.bincount(alike)
     edges = np.linspace(0, len(times), BLOCKS, endpoint=False, dtype=int)
     sums = np.add.reduceat(times - means[alike], edges)
-    return float(np.sqrt(BLOCKS * np.mean(np.diff(sums) ** 2) / 2)), float(times.sum())
+    return float(np.sqrt(BLOCKS * np.mean(np.diff(sums) ** 2) / 2) / times.sum())
 
 
 def _alike(*columns: NDArray[np.generic]) -> NDArray[np.int64]:
