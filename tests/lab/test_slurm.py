@@ -177,7 +177,7 @@ def test_predictions_fan_out_as_a_job_array_and_only_what_is_missing_is_done_aga
 
     again = asked(cluster, f"{QUESTION} --slurm '--time=00:02:00'")
     assert again.returncode == 0, again.stderr
-    assert "submitted, 1 tasks" in again.stderr and "all 8 pieces are there" in again.stderr
+    assert "submitted, 1 task," in again.stderr and "all 8 pieces are there" in again.stderr
     # To the last byte, and nothing is left.
     assert again.stdout == alone.stdout
     assert list((shared / "runs").glob("array-*")) == []

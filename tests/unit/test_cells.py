@@ -71,7 +71,7 @@ def test_fewer_than_six_launches_have_no_interval_and_say_so():
     (cell,) = cells([launch(index, 20_000) for index in range(5)])
     assert (cell.time.low, cell.time.high) == (None, None)
     assert not cell.reached
-    assert "5 launches are too few for an interval" in cell.notes
+    assert "too few for an interval: 5 launches" in cell.notes
 
 
 def test_six_equal_launches_reach_any_precision():
@@ -103,7 +103,7 @@ def test_contaminated_launches_are_used_where_clean_ones_are_too_few():
     (cell,) = cells(results)
     assert cell.time.n == 11
     assert cell.time.value == pytest.approx(20e-6)
-    assert "6 of 11 launches are contaminated" in cell.notes[0]
+    assert "contaminated: 6 of 11 launches" in cell.notes[0]
 
 
 def test_the_interval_widens_for_looks_after_the_first():

@@ -206,9 +206,9 @@ def test_threads_at_the_same_time_are_marked(tmp_path):
         (
             call(0, "Send", 600, 700),
             None,
-            "1 calls of MPI_Send moved nothing: taken as those to MPI_PROC_NULL",
+            "1 call of MPI_Send moved nothing: taken as to MPI_PROC_NULL",
         ),
-        (call(0, "Scan", 600, 700), Unsound.PASSED, "1 calls of MPI_Scan are there without what they moved"),
+        (call(0, "Scan", 600, 700), Unsound.PASSED, "1 call of MPI_Scan without what was moved"),
         (
             call(0, "Send", 600, 700, ["mpi_send", 1, 0, 3, 8]),
             Unsound.PASSED,

@@ -90,7 +90,7 @@ def test_a_file_says_what_is_varied_and_measured() -> None:
         ),
         ('op = "tcp_rr"', 'op = "tcp_rr"\ncommand = "x"', r"x.toml:20: metric\[1\]: .*takes one of"),
         ('"1KiB"]', '"1QiB"]', r"x.toml:23: metric\[1\].sizes: .*1QiB"),
-        ("values = [0.3]", "values = [0.3, 4]", r"x.toml:28: published\[0\].values: 2 values of 1 sizes"),
+        ("values = [0.3]", "values = [0.3, 4]", r"x.toml:28: published\[0\].values: 2 values of 1 size"),
         ('unit = "ms"', 'unit = "parsec"', r"x.toml:29: published\[0\].unit: .*none of"),
         ("mtu = 9000 }", "mtu = 9001 }", r"x.toml:30: published\[0\].levels: .*9001"),
         ('metric = "latency"', 'metric = "latancy"', r"x.toml:26: published\[0\].metric: .*latancy"),

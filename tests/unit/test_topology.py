@@ -149,9 +149,9 @@ def test_what_is_there_is_found(cables, text, seed):
 @pytest.mark.parametrize(
     ("cables", "text", "why"),
     [
-        ("ring:8", "ring:9", "it has 9 ranks, and 8 nodes have direct links"),
+        ("ring:8", "ring:9", "it has 9 ranks, and direct links join 8 nodes"),
         ("ring:8", "mesh:4x2", "it takes 10 links, and there are 8"),
-        ("mesh:8x2", "mesh:3x3", "1 of its ranks have 4 neighbours, and 0 nodes have as many links"),
+        ("mesh:8x2", "mesh:3x3", "1 rank has 4 neighbours, and 0 nodes have as many links"),
         ("mesh:4x4", "ring:15", "rings of an odd length, and all rings of the links have an even one"),
         ("torus:8x8", "mesh:2x2x2", "no choice of nodes has all the links that it takes"),
         ("torus:5x5", "mesh:6x4", "no choice of nodes"),

@@ -112,7 +112,7 @@ def test_what_is_exported_comes_back(tmp_path, form):
             "goal",
             "m requires a",
             "m requires a\na requires m",
-            r"a: rank 0: \d steps wait for each other in a circle",
+            r"a: rank 0: \d steps in a circle, each waiting for another",
         ),
         ("goal", "calc 500", "sleep 500", r"a:5: sleep 500: neither calc, send nor recv"),
         ("smpi", "wait 0 1 3", "wait 0 1 4", r"a:4: wait 0 1 4: there is no such message under way"),

@@ -20,7 +20,7 @@ from wulf.base import locations as places
 from wulf.base.errors import ConfigError, UsageError
 from wulf.base.profile import PROFILES, Profile, Severity
 from wulf.base.records import FactValue, Record
-from wulf.base.text import nearest, printable
+from wulf.base.text import count, nearest, printable
 
 #: What a wrong setting costs.
 Cost = Literal["latency", "bandwidth", "stability", "security"]
@@ -301,7 +301,7 @@ def vector_fault(knob: Knob, value: str) -> str:
     """Return why a knob of the type vector cannot have a value; empty where it can."""
     words = value.split()
     if len(words) != len(knob.ranges) or not all(_WHOLE.fullmatch(word) for word in words):
-        return f"{len(knob.ranges)} whole numbers"
+        return f"{count(len(knob.ranges), 'whole number')}"
     for word, (low, high) in zip(words, knob.ranges, strict=True):
         if not low <= int(word) <= high:
             return f"{word} is not from {low} to {high}"

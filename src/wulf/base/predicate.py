@@ -44,6 +44,7 @@ import msgspec
 from wulf.base import catalogue
 from wulf.base.errors import ConfigError
 from wulf.base.records import FactValue, NodeRecord
+from wulf.base.text import count
 
 #: The fact on which the meaning of a value may depend.
 DRIVER = "nic.driver"
@@ -195,7 +196,9 @@ class Predicate:
                 return self._fact(wanted)
             case "special", [argument]:
                 return self._special(self._dotted(argument))
-        raise ConfigError(f"{self._source}: there is no function {name}() with {len(arguments)} arguments")
+        raise ConfigError(
+            f"{self._source}: there is no function {name}() with {count(len(arguments), 'argument')}"
+        )
 
     def _dotted(self, node: ast.expr) -> str:
         match node:

@@ -8,6 +8,8 @@ import shlex
 import unicodedata
 from collections.abc import Iterable
 
+#: Verbs as `count` takes them.
+IS, WAS, HAS = ("is", "are"), ("was", "were"), ("has", "have")
 _KEPT = {"\n", "\t"}
 #: What mpirun says of a job is between two such lines.
 _FRAME = re.compile(r"(-{20,}|={20,})")
@@ -79,3 +81,23 @@ def nearest(word: str, known: Iterable[str]) -> str:
     """Return a half sentence that suggests the known word most like `word`; empty when none is."""
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.65)
     return f"; did you mean '{close[0]}'?" if close else ""
+
+
+def count(number: int, noun: str, plural: str = "", verbs: tuple[str, str] | None = None) -> str:
+    """Return a number and what is counted: '1 launch', '2 launches', '1 node has', '0 nodes have'.
+
+    Parameters
+    ----------
+    plural
+        Where it is not regular.
+    verbs
+        What follows: of one, of several.
+    """
+    said = f"{number} {noun if number == 1 else plural or _plural(noun)}"
+    return said if verbs is None else f"{said} {verbs[number != 1]}"
+
+
+def _plural(noun: str) -> str:
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith(("ch", "sh", "s", "x")) else f"{noun}s"

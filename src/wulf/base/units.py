@@ -13,6 +13,7 @@ from itertools import groupby
 from typing import Protocol
 
 from wulf.base.errors import UsageError
+from wulf.base.text import count
 
 #: Multiples of units, the largest first.
 _LARGER = {
@@ -169,7 +170,7 @@ def format_sizes(sizes: Iterable[int], measured: Iterable[int]) -> str:
     ranges = [list(group) for inside, group in groups if inside]
     ends = [dict.fromkeys((group[0], group[-1])) for group in ranges]
     rest = sum(map(len, ranges[_RANGES:]))
-    more = f" and {rest} more size{'s' if rest > 1 else ''}" if rest else ""
+    more = f" and {count(rest, 'more size')}" if rest else ""
     return ", ".join(" to ".join(map(format_bytes, pair)) for pair in ends[:_RANGES]) + more
 
 

@@ -14,6 +14,7 @@ import msgspec
 from wulf.base.contracts import Say
 from wulf.base.errors import ProbeError, UsageError
 from wulf.base.records import Checked, Estimate, Predicted, Prediction
+from wulf.base.text import count
 from wulf.base.trace.reader import read
 from wulf.node.probe import command
 from wulf.node.replay import program_traces
@@ -123,7 +124,7 @@ def _time_of(traced: Traced, program: _Program) -> float:
         raise ProbeError(f"--verify: {named} ended with exit code {traced.exit_code}")
     if ranks != program.ranks:
         raise ProbeError(
-            f"--verify: {named} ran with {ranks} rank{'' if ranks == 1 else 's'}, and the trace has {program.ranks}"
+            f"--verify: {named} ran with {count(ranks, 'rank')}, and the trace has {program.ranks}"
         )
     time_s = program_traces.own_time(traced.trace)
     if time_s is None:

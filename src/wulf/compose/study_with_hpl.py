@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from wulf.base.errors import UsageError
 from wulf.base.output_values import cpu_list
 from wulf.base.store.files import timestamp
+from wulf.base.text import count
 from wulf.base.tool import Progress
 from wulf.node.trials.bench import TrialError
 from wulf.tools.hpl import installation, launching
@@ -43,7 +44,9 @@ class _Hpl:
         installation.program(place.transport, _nodes(place), program or None)
         ranks, cpus = problem.p * problem.q, _cpus(place) * len(_nodes(place))
         if ranks > cpus:
-            raise UsageError(f"a grid of {problem.p}×{problem.q} takes {ranks} CPUs, and there are {cpus}")
+            raise UsageError(
+                f"a grid of {problem.p}×{problem.q} takes {count(ranks, 'CPU')}, and there are {cpus}"
+            )
 
 
 def _nodes(place: HplPlace) -> list[str]:
@@ -81,7 +84,7 @@ def _setting(place: HplPlace, problem: StudyProblem) -> HplSetting:
     each = place.ranks_per_node or _cpus(place)
     p, q = (problem.p, problem.q) if problem.p else _squarest(len(nodes) * each)
     if p * q % len(nodes):
-        raise TrialError(f"a grid of {p}×{q} cannot be spread evenly over {len(nodes)} nodes")
+        raise TrialError(f"a grid of {p}×{q} cannot be spread evenly over {count(len(nodes), 'node')}")
     return HplSetting(p=p, q=q, nb=problem.nb, threads=1, bcast=1, depth=1, swap=2)
 
 

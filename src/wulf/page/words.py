@@ -9,7 +9,7 @@ from datetime import datetime
 
 from wulf.base.nodeset import fold
 from wulf.base.records import CellEstimate, Estimate, Finding, Operation, Place
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.units import format_bytes, format_change, format_estimate
 from wulf.page.parts import Flag, Item
 
@@ -177,12 +177,6 @@ def duration(seconds: float) -> str:
 def sentence(text: str) -> str:
     """Return a text that begins with a capital; the rest stays as it is: 'time at 1 B' → 'Time at 1 B'."""
     return text[:1].upper() + text[1:]
-
-
-def count(number: int, noun: str, plural: str = "") -> str:
-    """Return '1 launch', '2 launches'."""
-    many = plural or (f"{noun}es" if noun.endswith(("ch", "s")) else f"{noun}s")
-    return f"{number} {noun if number == 1 else many}"
 
 
 def listed(names: Sequence[str], limit: int = 6) -> str:

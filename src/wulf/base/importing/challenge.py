@@ -11,6 +11,7 @@ import msgspec
 
 from wulf.base.errors import ImportFormatError
 from wulf.base.importing.series import MOST_RANKS, Line, Series, Source
+from wulf.base.text import count
 
 TITLE = "HPC Challenge"
 BEGIN, END = "Begin of Summary section.", "End of Summary section."
@@ -277,10 +278,10 @@ def _said(source: Source) -> Iterator[str]:
         yield f"line {line.number}: HPL's residual is too large"
     for line, found in source.found(r"(\d+) tests completed and failed residual checks"):
         if int(found[1]):
-            yield f"line {line.number}: {found[1]} tests of PTRANS failed their residual check"
+            yield f"line {line.number}: {count(int(found[1]), 'test')} of PTRANS failed the residual check"
     for line, found in source.found(r"Node\(s\) with error (-?\d+)"):
         if int(found[1]):
-            yield f"line {line.number}: {_section(source, line)}: {found[1]} ranks had an error"
+            yield f"line {line.number}: {_section(source, line)}: {count(int(found[1]), 'rank')} had an error"
     for line, _ in source.found(r"Failed Validation"):
         yield f"line {line.number}: {_section(source, line)}: the result is wrong"
 

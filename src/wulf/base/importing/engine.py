@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from wulf.base.importing.grammar import Caption, Column, Grammar, Means, Qualifier, Test, Unit, compiled
 from wulf.base.importing.series import NUMBER, Line, Series, Source
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 
 #: A remark that qualifies is cut here [characters], and a number of its whole text put behind it.
 _LONGEST = 60
@@ -243,7 +243,9 @@ class _Reader:
             yield from self._other(line)
             return
         if len(words) != len(table.columns):
-            self._source.fail(f"expected numbers: {len(table.columns)} columns ({table.heading})", line)
+            self._source.fail(
+                f"expected numbers: {count(len(table.columns), 'column')} ({table.heading})", line
+            )
         cells = [_Cell(column, word) for column, word in zip(table.columns, words, strict=True)]
         yield from self._add(line, table, cells)
 
@@ -263,7 +265,7 @@ class _Reader:
             return
         columns = self._table.more.pop(0)
         if len(columns) != len(words):
-            self._source.fail(f"expected {len(columns)} numbers, as the heading says", line)
+            self._source.fail(f"expected {count(len(columns), 'number')}, as the heading says", line)
         unit = self._table.unit
         cells = [
             _Cell(column, word, unit if column.means is Means.BY_UNIT else "")
@@ -563,7 +565,7 @@ def _named(column: Column, groups: _Groups) -> Column:
 
 def _repeated(grammar: Grammar, column: Column, time: int, source: Source, line: Line) -> Column:
     if time > len(grammar.repeats):
-        source.fail(f"expected a column only {len(grammar.repeats)} times", line)
+        source.fail(f"expected a column only {count(len(grammar.repeats), 'time')}", line)
     if column.means in _TIMES:
         return column._replace(label=", ".join(filter(None, [grammar.repeats[time - 1], column.label])))
     return column

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wulf.base.errors import UsageError
+from wulf.base.text import count
 from wulf.base.units import parse_duration, parse_size
 
 #: A size (``8192``, ``"8 KiB"``) or a time (``"1.5 ms"``).
@@ -117,7 +118,7 @@ def _check_values(amount: Choice | Deck, fail: Fail, *, is_time: bool) -> None:
     if shares is None:
         return
     if len(shares) != len(amount.values):
-        fail(f".{key}", f"{len(shares)} for {len(amount.values)} values")
+        fail(f".{key}", f"{len(shares)} for {count(len(amount.values), 'value')}")
     if any(not 0 <= share < math.inf for share in shares) or sum(shares) <= 0:
         fail(f".{key}", "numbers of 0 or more, one of them above 0")
     if isinstance(amount, Deck) and sum(amount.counts) > _MOST_CARDS:
@@ -170,7 +171,7 @@ def words(amount: Amount) -> str:  # noqa: PLR0911 - one for each distribution
         case Lognormal():
             return f"{_plain(amount.median)} in the middle (log-normal, σ = {amount.sigma:g})"
         case Choice():
-            return f"one of {len(amount.values)} values"
+            return f"one of {count(len(amount.values), 'value')}"
         case Deck():
             return f"a deck of {sum(amount.counts)}"
         case Empirical():

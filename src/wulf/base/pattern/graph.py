@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NoReturn
 
 from wulf.base.pattern.language import Step
+from wulf.base.text import count
 
 Edge = tuple[int, int]
 Fail = Callable[[str, str], NoReturn]
@@ -58,18 +59,18 @@ def weighted(step: Step, ranks: int, fail: Fail) -> list[tuple[int, int, float]]
         if one == other:
             fail(key, f"from {one} to itself")
         if not 0 < messages < math.inf:
-            fail(key, f"{messages} messages: above 0")
+            fail(key, f"{messages} for the number of messages: above 0")
         found.append((int(one), int(other), float(messages)))
     return found
 
 
 def dimensions(step: Step, ranks: int, fail: Fail) -> tuple[int, ...]:
     """Return the ranks in each direction of a mesh; near to a cube where the step does not say."""
-    count = int(str(step.exchange)[len("halo-")])
+    numbers = int(str(step.exchange)[len("halo-")])
     if step.dims is None:
-        return balanced(ranks, count)
-    if len(step.dims) != count:
-        fail("dims", f"{step.dims}: {count} numbers, one for each direction")
+        return balanced(ranks, numbers)
+    if len(step.dims) != numbers:
+        fail("dims", f"{step.dims}: {count(numbers, 'number')}, one for each direction")
     if any(one < 1 for one in step.dims) or math.prod(step.dims) != ranks:
         fail("dims", f"{' × '.join(map(str, step.dims))} is not {ranks}, which are the program's ranks")
     return tuple(step.dims)

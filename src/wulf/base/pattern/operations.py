@@ -18,6 +18,7 @@ from wulf.base.pattern.language import Document, Program, Step
 from wulf.base.pattern.ordered import ORDERED
 from wulf.base.pattern.ranks import Group, Rank
 from wulf.base.pattern.steps import Action, Collective, Fail
+from wulf.base.text import count
 from wulf.base.trace.layout import Mark
 
 #: All records of all ranks: 32 bytes each, in memory.
@@ -104,7 +105,7 @@ def _own(
         fail(f"{said}: 1 or more")
     if taken + said > everybody:
         fail(
-            f"{said} more ranks than the {taken} of programs before it, of {everybody}: there are not as many"
+            f"{count(said, 'more rank')} than the {taken} of programs before it, of {everybody}: there are not as many"
         )
     return list(range(taken, taken + said)), taken + said
 
@@ -181,8 +182,8 @@ def _limit(document: Document, number: int, ranks: int, records: float) -> None:
     if records > MOST_RECORDS:
         document.fail(
             f"program[{number}].iterations",
-            f"more than {MOST_RECORDS} operations of {ranks} ranks: take fewer iterations, as passes are repeated, "
-            "or fewer ranks",
+            f"more than {MOST_RECORDS} operations of {count(ranks, 'rank')}: take fewer iterations, as passes are "
+            "repeated, or fewer ranks",
         )
 
 

@@ -11,6 +11,7 @@ from wulf.base.pattern.distributions import Samples
 from wulf.base.pattern.language import Step
 from wulf.base.pattern.ranks import Group
 from wulf.base.pattern.steps import Action, Fail
+from wulf.base.text import count
 from wulf.base.trace.layout import Flag, Kind, Mark
 
 #: A farm without `tasks` has so many for each worker.
@@ -110,7 +111,7 @@ class ClientServer(Ordered):
         if len(group) <= self.servers:
             fail(
                 "servers",
-                f"{self.servers} of {len(group)} ranks: no client is left; give the program more ranks",
+                f"{self.servers} of {count(len(group), 'rank')}: no client is left; give the program more ranks",
             )
 
     def tasks(self) -> int:

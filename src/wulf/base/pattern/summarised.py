@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from wulf.base.records.traced import TracedCall, TracedPair, TraceSummary
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 
 #: Steps of messages; where there are more sizes, those within a power of two are taken together.
 _STEPS = 8
@@ -72,10 +72,10 @@ def _head(told: TraceSummary) -> Iterator[str]:
     yield "# Every iteration is alike here: what comes after what, and which ranks are late, is not in it."
     for call in told.calls:
         if call.call in _LEFT_OUT:
-            yield f"# Left out: {call.count} calls of {call.call}."
+            yield f"# Left out: {count(call.count, 'call')} of {call.call}."
     lost = sum(rank.lost for rank in told.ranks)
     if lost or any(rank.state != "finished" for rank in told.ranks):
-        yield f"# The trace is not whole: {lost} calls are missing, or ranks did not finish."
+        yield f"# The trace is not whole: {count(lost, 'call')} missing, or ranks did not finish."
     yield f"title = {_quoted(f'Summary of {told.command or told.trace}')}"
     yield f"ranks = {len(told.ranks)}"
 

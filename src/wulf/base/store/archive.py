@@ -27,7 +27,7 @@ from wulf.base.errors import StoreError
 from wulf.base.store.files import LOCK, take_lock
 from wulf.base.store.kinds import kind_of
 from wulf.base.store.runs import is_name
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 
 SUMS = "SHA256SUMS"
 ENDING = ".tar.gz"
@@ -181,7 +181,7 @@ class _Member(tarfile.TarInfo):
 
     def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
         if not (self.isreg() or self.isdir()) and self.size > _LARGEST_HEADER:
-            raise tarfile.ReadError(f"a header of {self.size} bytes")
+            raise tarfile.ReadError(f"a header of {count(self.size, 'byte')}")
         return super()._proc_member(archive)  # type: ignore[misc, no-any-return]
 
 
@@ -202,7 +202,8 @@ def _taken_apart(source: Path, work: Path) -> str:
         raise StoreError(f"cannot read {source}: {error.strerror or error}") from error
     if len(names) != 1:
         raise StoreError(
-            f"{source} is damaged, or not an archive of a run: it has {len(names)} directories at its top, not one"
+            f"{source} is damaged, or not an archive of a run: at its top are {count(len(names), 'directory')}, "
+            "not one"
         )
     wanted = _sums(work / SUMS, source)
     (work / SUMS).unlink()

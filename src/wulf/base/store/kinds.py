@@ -13,7 +13,7 @@ from pathlib import Path
 from wulf.base.errors import StoreError
 from wulf.base.store.files import has
 from wulf.base.store.runs import MANIFEST, Run, list_runs, load, unreadable_runs, written
-from wulf.base.text import nearest, printable
+from wulf.base.text import count, nearest, printable
 from wulf.base.tool import RunKind
 
 #: Where a run that several tools show is declared, beside the tools.
@@ -75,7 +75,7 @@ def find_run(name: str, root: Path, *heads: str) -> Path:
         return matches[0]
     if matches:
         raise StoreError(
-            f"{name!r} is the beginning of {len(matches)} runs: {', '.join(m.name for m in matches)}"
+            f"{name!r} is the beginning of {count(len(matches), 'run')}: {', '.join(m.name for m in matches)}"
         )
     for path, reason in unreadable_runs(root).items():
         if path.name == name:

@@ -22,7 +22,7 @@ from wulf.base.store.files import (
     unfinished_bytes,
     write_atomically,
 )
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 
 MANIFEST = "manifest.json"
 RECORDS = "records.jsonl"
@@ -44,7 +44,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         """Return what it is, in a line: all its records would be megabytes."""
-        return f"<Run {str(self.path)!r}: {self.manifest.status}, {len(self.results)} launches>"
+        return f"<Run {str(self.path)!r}: {self.manifest.status}, {count(len(self.results), 'launch')}>"
 
     @property
     def launches(self) -> list[Launch]:

@@ -24,6 +24,7 @@ import msgspec
 from wulf.base.records import Audit, Mending, Trial, TuneManifest, Tuning
 from wulf.base.store import columns
 from wulf.base.store.files import RESULT, RunWriter, decode_optional
+from wulf.base.text import count
 from wulf.base.tool import Listed
 
 HEAD = "tuning.json"
@@ -52,7 +53,7 @@ class TuningRun(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         """Return what it is, in a line: all its trials would be megabytes."""
-        return f"<TuningRun {str(self.path)!r}: {self.manifest.status}, {len(self.trials)} trials>"
+        return f"<TuningRun {str(self.path)!r}: {self.manifest.status}, {count(len(self.trials), 'trial')}>"
 
     def columns(self, table: str = "trials") -> dict[str, list[Any]]:
         """Return a table as plain columns of equal length, for any data-frame library.

@@ -15,6 +15,7 @@ import rustworkx
 
 from wulf.base.errors import AnalysisError
 from wulf.base.records import Embedding, Pair
+from wulf.base.text import HAS, count
 from wulf.base.topology.shapes import Shape
 
 #: Steps of the first search; each further one has twice as many.
@@ -69,15 +70,16 @@ def obstacle(shape: Shape, links: Iterable[Pair]) -> str:
     there = {frozenset(link) for link in links}
     have = sorted(Counter(node for link in there for node in link).values(), reverse=True)
     if shape.ranks > len(have):
-        return f"it has {shape.ranks} ranks, and {len(have)} nodes have direct links"
+        return f"it has {count(shape.ranks, 'rank')}, and direct links join {count(len(have), 'node')}"
     edges = shape.edges()
     if len(edges) > len(there):
-        return f"it takes {len(edges)} links, and there are {len(there)}"
+        return f"it takes {count(len(edges), 'link')}, and there are {len(there)}"
     need = sorted(Counter(rank for edge in edges for rank in edge).values(), reverse=True)
     lacking = next((many for many, most in zip(need, have, strict=False) if many > most), 0)
     if lacking:
         ranks, nodes = (sum(many >= lacking for many in counts) for counts in (need, have))
-        return f"{ranks} of its ranks have {lacking} neighbours, and {nodes} nodes have as many links"
+        wanted = count(ranks, "rank", verbs=HAS)
+        return f"{wanted} {count(lacking, 'neighbour')}, and {count(nodes, 'node', verbs=HAS)} as many links"
     if shape.has_odd_rings and rustworkx.is_bipartite(_graph(there)):
         return "it has rings of an odd length, and all rings of the links have an even one"
     return ""

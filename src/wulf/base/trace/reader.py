@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wulf.base.errors import TraceError
+from wulf.base.text import count
 from wulf.base.trace.layout import (
     COMMUNICATOR,
     CONTAINER,
@@ -148,9 +149,9 @@ class Stream:
                 f"{origin}: of version {found[0]}; this program reads version {VERSION}: trace the program again"
             )
         there = (len(data) - HEADER_BYTES) // SLOT_BYTES
-        count = int(header["slots"])
-        if count > there:
-            raise TraceError(f"{origin}: cut off: {count} records are announced, {there} are there")
+        announced = int(header["slots"])
+        if announced > there:
+            raise TraceError(f"{origin}: cut off: {there} of {count(announced, 'record')}")
         self.origin = origin
         self.rank, self.ranks = int(header["rank"]), int(header["ranks"])
         self.state = _state(int(header["state"]), origin)
@@ -163,7 +164,7 @@ class Stream:
         self._header = header
         self._threads = np.frombuffer(data, dtype=THREADS, count=1, offset=THREADS_OFFSET)[0]
         self.threads = _threads(self._threads)
-        self._data = data[HEADER_BYTES : HEADER_BYTES + count * SLOT_BYTES]
+        self._data = data[HEADER_BYTES : HEADER_BYTES + announced * SLOT_BYTES]
         self.slots: NDArray[np.void] = np.frombuffer(self._data, dtype=RECORD)
 
     def verify(self) -> None:

@@ -18,6 +18,7 @@ from wulf.base.records.traced import (
     TracedThreads,
     TraceSummary,
 )
+from wulf.base.text import count
 from wulf.base.trace.columns import KINDS, PART_OF, PARTS, times
 from wulf.base.trace.layout import Flag, Kind, Unsound
 from wulf.base.trace.messages import Messages, members, sent
@@ -200,7 +201,7 @@ class _Sum:
         kinds = records["kind"]
         largest = int(records["bytes"].max(initial=0, where=kinds != Kind.TIME))
         if largest > _MOST_BYTES:
-            raise TraceError(f"{stream.origin}: damaged: a message of {largest} bytes")
+            raise TraceError(f"{stream.origin}: damaged: a message of {count(largest, 'byte')}")
         compute_ns, call_ns = times(stream, starts, records)
         parts_s = np.bincount(PART_OF[kinds], weights=call_ns, minlength=len(PARTS)) * 1e-9
         sizes = _own_parts(stream, starts, records)

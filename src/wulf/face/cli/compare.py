@@ -12,6 +12,7 @@ import typer
 
 from wulf.base.errors import EXIT_FINDINGS, EXIT_INTERRUPTED, UsageError
 from wulf.base.request import RUNS, JsonField, Option, RunsField
+from wulf.base.text import count
 from wulf.face.cli import complete
 from wulf.face.cli.declared import flat
 from wulf.face.cli.options import console, print_json
@@ -112,9 +113,8 @@ def measure_in_turn(
             sys.stdout.write(f"\n{arm.side.name}: {_measured(arm)}\n")
             show_rows(arm.plan)
             show_commands(commands, {})
-        sys.stdout.write(
-            f"{request.launches} pairs of launches, in random order; at most {request.budget_s:.0f} s\n"
-        )
+        pairs = count(request.launches, "pair")
+        sys.stdout.write(f"{pairs} of launches, in random order; at most {request.budget_s:.0f} s\n")
         return
     if found.interrupted:
         sys.stderr.write("interrupted; everything is put back, and what was measured is compared\n")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from wulf.base.errors import UsageError
 from wulf.base.nodeset import fold
 from wulf.base.request import JsonField, Option
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.units import format_bytes, format_time
 from wulf.face.cli.declared import Asked, flat, instead
 from wulf.face.cli.measure import end_with_findings, show_measured
@@ -106,19 +106,20 @@ def _show(measured: session.Outcome, calibrated: store.Run | None, *, json: bool
 def _what(pattern: EmulatedPattern, plan: Plan) -> Iterator[str]:
     """Say what is performed, and where."""
     (place,) = plan.workload.places
-    yield f"{printable(pattern.title, 100)}: {pattern.ranks} ranks on {_nodes(place)}"
+    yield f"{printable(pattern.title, 100)}: {count(pattern.ranks, 'rank')} on {_nodes(place)}"
     for program in pattern.programs:
         where = fold(sorted({place[rank] for rank in program.ranks}))
         yield (
-            f"  {printable(program.name, 60)}: {program.iterations} iterations on {len(program.ranks)} ranks, {where}"
+            f"  {printable(program.name, 60)}: {count(program.iterations, 'iteration')} on "
+            f"{count(len(program.ranks), 'rank')}, {where}"
         )
         for step in program.steps:
             yield f"    {printable(step, 200)}"
     yield (
-        f"a pass: {pattern.messages} messages, {format_bytes(pattern.bytes)}, besides collectives; at least "
+        f"a pass: {count(pattern.messages, 'message')}, {format_bytes(pattern.bytes)}, besides collectives; at least "
         f"{format_time(pattern.least_s)} if the network had no delay"
     )
-    yield f"each launch: {pattern.warm_ups} + {pattern.passes} passes, the first {pattern.warm_ups} to warm up"
+    yield f"each launch: {pattern.warm_ups} + {count(pattern.passes, 'pass')}, the first {pattern.warm_ups} to warm up"
 
 
 def _nodes(place: tuple[str, ...]) -> str:

@@ -12,6 +12,7 @@ import typer
 from wulf.base.errors import EXIT_FINDINGS, UsageError
 from wulf.base.nodeset import fold
 from wulf.base.request import JsonField
+from wulf.base.text import count
 from wulf.base.units import format_value
 from wulf.face.cli.declared import flat, given
 from wulf.face.cli.options import ResumeField, console, print_json
@@ -34,7 +35,9 @@ class HplProgress(Display):
         """Say where the run is, and with what."""
         plan = manifest.plan
         self.note(f"run: {path}")
-        self.note(f"{plan.program} on {fold(plan.nodes)}, {plan.cpus} CPUs each, {duration(plan.time_s)}")
+        self.note(
+            f"{plan.program} on {fold(plan.nodes)}, {count(plan.cpus, 'CPU')} each, {duration(plan.time_s)}"
+        )
 
     def launched(self, launch: HplLaunch, spent_s: float, left_s: float) -> None:
         """Show what came of a launch, and the time left."""

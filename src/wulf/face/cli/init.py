@@ -10,7 +10,7 @@ import typer
 
 from wulf.base.errors import EXIT_FINDINGS, TransportError, UsageError
 from wulf.base.nodeset import fold, reasons_text
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 
 if TYPE_CHECKING:
     from wulf.base.contracts import Transport
@@ -63,7 +63,7 @@ def command(
     cluster_option = "" if output == Path("cluster.toml") else f" --cluster {output}"
     answered = [record.node for record in records if record.reachable]
     sys.stdout.write(
-        f"written: {output} ({len(config.nodes)} nodes: {fold(config.nodes)}; "
+        f"written: {output} ({count(len(config.nodes), 'node')}: {fold(config.nodes)}; "
         f"interface {choice.interface or 'left open'})\nnext: wulf audit{cluster_option}\n"
     )
     if len(answered) < len(config.nodes):

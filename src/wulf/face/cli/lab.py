@@ -16,6 +16,7 @@ import typer
 from wulf.base.errors import LabError, UsageError
 from wulf.base.nodeset import fold
 from wulf.base.request import Option
+from wulf.base.text import count
 from wulf.face.cli.declared import flat
 from wulf.face.cli.help_words import MISTAKE_NAMES, Nic
 from wulf.face.cli.options import print_json, show_table
@@ -143,10 +144,10 @@ def up(asked: Raising) -> None:
         )
     names = raised.layout.names()
     if was_up:
-        sys.stdout.write(f"already up: {len(names)} nodes, {names[0]} to {names[-1]}\n")
+        sys.stdout.write(f"already up: {count(len(names), 'node')}, {names[0]} to {names[-1]}\n")
         return
     sys.stdout.write(
-        f"up: {len(names)} nodes, {names[0]} to {names[-1]}, in {time.monotonic() - begin:.1f} s\n"
+        f"up: {count(len(names), 'node')}, {names[0]} to {names[-1]}, in {time.monotonic() - begin:.1f} s\n"
     )
     _show_raised(raised, switches, slurm=asked.slurm)
 
@@ -160,10 +161,13 @@ def _show_raised(raised: lab.Lab, switches: Fabric | None, *, slurm: bool) -> No
         sys.stdout.write(f"note: {', '.join(group)} share a CPU; figures between them are marked\n")
     if switches is not None:
         sys.stdout.write(
-            f"{switches.leaves} leaves, {switches.spines} spines: wulf diagnose paths --cluster lab\n"
+            f"{count(switches.leaves, 'leaf', 'leaves')}, {count(switches.spines, 'spine')}: "
+            "wulf diagnose paths --cluster lab\n"
         )
     if raised.layout.cables:
-        sys.stdout.write(f"{len(raised.layout.cables)} direct cables: wulf audit topology --cluster lab\n")
+        sys.stdout.write(
+            f"{count(len(raised.layout.cables), 'direct cable')}: wulf audit topology --cluster lab\n"
+        )
     sys.stdout.write(f"cluster file: {raised.cluster_file}\n")
     if slurm:
         first = raised.layout.names()[0]

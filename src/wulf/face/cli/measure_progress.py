@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wulf.base.nodeset import fold
+from wulf.base.text import count
 from wulf.face.cli.progress import Display, duration
 
 if TYPE_CHECKING:
@@ -51,9 +52,9 @@ def _who(launch: Launch) -> str:
     from wulf.base.records import RANKS_OF_A_PAIR
 
     if launch.pairs:
-        return f"{len(launch.pairs)} pairs at once"
+        return f"{count(len(launch.pairs), 'pair')} at once"
     nodes, ranks = list(dict.fromkeys(launch.place)), len(launch.place)
-    return "–".join(nodes) if ranks <= RANKS_OF_A_PAIR else f"{fold(nodes)} ({ranks} ranks)"
+    return "–".join(nodes) if ranks <= RANKS_OF_A_PAIR else f"{fold(nodes)} ({count(ranks, 'rank')})"
 
 
 def time_left(left: Forecast) -> str:
@@ -69,7 +70,6 @@ def time_left(left: Forecast) -> str:
 def what_fits(plan: Plan, fit: budget.Fit, spent_s: float = 0.0) -> list[str]:
     """Return in words what a budget is enough for, and which would be enough for the rest; or what a series is."""
     from wulf.node.probe import budget
-    from wulf.page.words import count
 
     if plan.series is not None:
         return _what_series(plan, plan.series, fit)
@@ -97,7 +97,7 @@ def _what_series(plan: Plan, series: Series, fit: budget.Fit) -> list[str]:
 
     begun = datetime.fromisoformat(series.begun_at)
     ends = (begun + timedelta(seconds=series.for_s)).astimezone()
-    blocks = f"{series.blocks} block{'s' if series.blocks > 1 else ''}"
+    blocks = count(series.blocks, "block")
     lines = [
         f"{blocks}, one every {_exactly(series.every_s)} until {ends:%a %d %b %H:%M:%S} {series.time_zone}: "
         f"{_streams(plan, fit.streams)}{_sizes(fit)}, one launch each; a block takes about {_exactly(fit.expected_s)}"
@@ -124,11 +124,11 @@ def _streams(plan: Plan, streams: Sequence[Stream]) -> str:
 
 def _nodes(places: Sequence[Place]) -> str:
     nodes = {node for place in places for node in place}
-    return f"{len(nodes)} node{'s' if len(nodes) > 1 else ''}"
+    return count(len(nodes), "node")
 
 
 def _pairs(places: Sequence[Place]) -> str:
-    return f"{len(places)} pair{'s' if len(places) > 1 else ''}"
+    return count(len(places), "pair")
 
 
 def _sizes(fit: budget.Fit) -> str:

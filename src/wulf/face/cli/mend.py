@@ -10,6 +10,7 @@ import typer
 
 from wulf.base.errors import EXIT_ERROR, EXIT_FINDINGS, EXIT_INTERRUPTED, UsageError
 from wulf.base.request import DryRunField, JsonField
+from wulf.base.text import count
 from wulf.face.cli.declared import flat
 from wulf.face.cli.options import console, print_json
 from wulf.face.cli.progress import Display, counting
@@ -47,7 +48,7 @@ def command(request: MendRequest, shown: Shown) -> None:
     task = work.task_of(request)
     # What most nodes have only all of them tell.
     everyone = list(task.config.nodes)
-    with counting(f"looking at {len(everyone)} nodes") as progress:
+    with counting(f"looking at {count(len(everyone), 'node')}") as progress:
         records = look.look(task.config, everyone, progress=progress)
     choice, plan = work.planned(task, look.judge(records, task.profile), records)
     if not shown.json:

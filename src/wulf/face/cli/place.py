@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from wulf.base.errors import UsageError
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 
 
 def command(
@@ -54,7 +54,9 @@ def command(
     sys.stderr.write(f"by {printable(found.what, 100)}\n")
     for node, speed in found.speeds.items():
         share = speed / max(found.speeds.values())
-        sys.stderr.write(f"  {printable(node, 60)}: {share:.0%} of the fastest, {given[node]} ranks\n")
+        sys.stderr.write(
+            f"  {printable(node, 60)}: {share:.0%} of the fastest, {count(given[node], 'rank')}\n"
+        )
     if not even:
         change = placement.gain(found.speeds, given, usual) - 1
         sys.stderr.write(

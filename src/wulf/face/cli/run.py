@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from wulf.base.errors import EXIT_ERROR
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.face.cli import persist, tune
 from wulf.face.cli.declared import flat
 from wulf.face.cli.measure_progress import MeasureProgress
@@ -40,11 +40,11 @@ class Shown:
 
     def looking(self, nodes: int) -> AbstractContextManager[Counting]:
         """Show a look at so many nodes."""
-        return counting(f"looking at {nodes} nodes")
+        return counting(f"looking at {count(nodes, 'node')}")
 
     def audited(self, audit: Audit) -> None:
         """Print the findings in a line each."""
-        console().print(f"audit: {len(audit.findings)} findings")
+        console().print(f"audit: {count(len(audit.findings), 'finding')}")
         for finding in audit.findings:
             console().print(
                 printable(f"  {finding.severity}: {finding.title}: {finding.found}", 160), markup=False

@@ -11,7 +11,7 @@ import typer
 
 from wulf.base.errors import EXIT_ERROR, EXIT_INTERRUPTED, UsageError
 from wulf.base.nodeset import fold
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.units import format_fact, parse_duration
 from wulf.face.cli import complete
 from wulf.face.cli.declared import option_of
@@ -80,7 +80,7 @@ def command(
     chosen = config.select(nodes)
     with change_members.opened(config, chosen, allow_missing=allow_missing) as there:
         with staging() as say:
-            say(f"looking at {len(chosen)} nodes")
+            say(f"looking at {count(len(chosen), 'node')}")
             plan = there.intend(wanted, change.Permissions(take_over=take_over, relax=relax))
             commands = there.explain(plan) if dry_run else {}
         if not json:

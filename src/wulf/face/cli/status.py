@@ -11,7 +11,7 @@ import typer
 
 from wulf.base.errors import EXIT_FINDINGS
 from wulf.base.nodeset import fold, fold_reasons
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.face.cli.facts import NodesOption
 from wulf.face.cli.options import ClusterOption, JsonOption, console, print_json
 
@@ -138,7 +138,7 @@ def _journal(found: list[NodeStatus]) -> list[str]:
         back = _rolled_back(status)
         undone |= {entry.change for entry in status.journal if entry.state.startswith("undone")}
         for entry in status.journal:
-            steps = f"{entry.steps} steps" if entry.steps > 1 else "1 step"
+            steps = count(entry.steps, "step")
             what = f"rollback to {entry.rollback_to}, " if entry.rollback_to is not None else ""
             boot = "" if entry.this_boot else ", before the last boot"
             since = f", rolled back by {back[entry.change]}" if entry.change in back else ""
@@ -157,7 +157,10 @@ def _folded(rows: Sequence[tuple[str, str, str]], undone: Collection[str]) -> It
         if len(names) < _FEWEST_FOLDED:
             yield from ((name, f"  {name} on {nodes} {text}") for name in names)
         else:
-            yield names[-1], f"  {names[0]} to {names[-1]} on {nodes}, {len(names)} changes, each {text}"
+            yield (
+                names[-1],
+                f"  {names[0]} to {names[-1]} on {nodes}, {count(len(names), 'change')}, each {text}",
+            )
 
 
 def _rolled_back(status: NodeStatus) -> dict[str, str]:

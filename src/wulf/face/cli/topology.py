@@ -11,7 +11,7 @@ import typer
 
 from wulf.base.errors import EXIT_ERROR, EXIT_FINDINGS, UsageError
 from wulf.base.request import SECONDS, Option
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.face.cli.declared import flat
 from wulf.face.cli.options import JsonOption, console, print_json, show_table
 from wulf.face.cli.progress import staging
@@ -143,7 +143,8 @@ def _show_survey(survey: LinkTopology) -> None:
     out = console()
     linked = {node for link in survey.links for node in link.nodes}
     out.print(
-        f"{len(survey.links)} direct links between {len(linked)} of {len(survey.nodes)} nodes:", markup=False
+        f"{count(len(survey.links), 'direct link')} between {len(linked)} of {count(len(survey.nodes), 'node')}:",
+        markup=False,
     )
     for link in survey.links:
         out.print(f"  {' – '.join(write(link))}", markup=False)
@@ -181,7 +182,7 @@ def _route(config: ClusterConfig, hops: int | Shape, deadline_s: int, *, dry_run
 
     with change.open_guards(config) as (transport, guards):
         with staging() as say:
-            say(f"looking at {len(config.nodes)} nodes")
+            say(f"looking at {count(len(config.nodes), 'node')}")
             plan = routing.intend(transport, guards, config, hops)
             explained = change.explain(transport, plan.plans) if dry_run else {}
         if not json:

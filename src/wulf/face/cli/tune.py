@@ -12,7 +12,7 @@ import typer
 from wulf.base.errors import EXIT_ERROR, EXIT_FINDINGS, UsageError
 from wulf.base.nodeset import fold
 from wulf.base.request import Option
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.face.cli.declared import flat
 from wulf.face.cli.options import MovedArgument, ResumeField, console, require_named
 from wulf.face.cli.progress import staging
@@ -128,14 +128,12 @@ def _explain(task: session.TuneTask) -> None:
             for lines, who in commands[candidate.knob, value].items():
                 sys.stdout.writelines(f"      {fold(who)}: {printable(line, 300)}\n" for line in lines)
     sys.stdout.write(f"\nmeasured in every trial: {_words(task.goal, choice.pairs(task.nodes))}\n")
-    sys.stdout.write(f"not tried: {len(choice.left_out)} knobs\n")
+    sys.stdout.write(f"not tried: {count(len(choice.left_out), 'knob')}\n")
     sys.stdout.writelines(f"  {name}: {printable(why, 200)}\n" for name, why in choice.left_out.items())
     sys.stdout.write("\nnothing was changed (--dry-run)\n")
 
 
 def _words(goal: objective.Objective, places: Sequence[Pair]) -> str:
-    from wulf.page.words import count
-
     pairs = f"{count(len(places), 'pair')} ({', '.join(' and '.join(pair) for pair in places)})"
     words = [f"{op} at {count(len(sizes), 'size')} between {pairs}" for op, sizes in goal.probes.items()]
     return ", ".join([*words, *(printable(one.command, 200) for one in goal.commands)])

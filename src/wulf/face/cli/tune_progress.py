@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wulf.base.text import count
 from wulf.base.units import format_change, format_share
 from wulf.face.cli.progress import Display, duration
 
@@ -52,8 +53,10 @@ class TuneProgress(Display):
             values = ", ".join(map(candidate.shown, candidate.values))
             where = f" (on {candidate.nodes} only)" if candidate.nodes else ""
             self.note(f"  {candidate.knob}: {candidate.original} → {values}{where}")
-        count, minutes = len(plan.candidates), plan.budget_s / 60
-        self.note(f"{count} candidates, {plan.trial_s:.1f} s a trial, {minutes:.0f} min at most")
+        minutes = plan.budget_s / 60
+        self.note(
+            f"{count(len(plan.candidates), 'candidate')}, {plan.trial_s:.1f} s a trial, {minutes:.0f} min at most"
+        )
 
     def interrupted(self, path: Path) -> None:
         """Say how to go on."""

@@ -146,7 +146,7 @@ def install(
     Shows what it will write before it does; 'wulf watch remove' removes exactly that. Without --window a run starts
     at 02:30 each day. With it, busy nodes are checked again every ten minutes until the window closes.
     """
-    from wulf.page.words import count
+    from wulf.base.text import count
     from wulf.tools.watch import installing
     from wulf.tools.watch.timer.times import MINUTES_A_DAY, times
 
@@ -284,7 +284,7 @@ def accept(
     An alarm that nobody accepts is closed when the old level returns, or after 30 days.
     """
     from wulf.base.store.history import History
-    from wulf.page.words import count
+    from wulf.base.text import count
     from wulf.tools.watch import environment
     from wulf.tools.watch.history import alarms as alarming
 

@@ -18,7 +18,7 @@ from wulf.base import access, catalogue
 from wulf.base.errors import UsageError
 from wulf.base.nodeset import fold
 from wulf.base.records import JournalEntry, LeftValue, NodeStatus, SetValue
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.node.change import steps
 from wulf.node.change.guard import NONE, Answer
 
@@ -165,7 +165,7 @@ def _one(answer: Answer, word: str, columns: int, *, optional: bool = False) -> 
     if not rows and optional:
         return []
     if len(rows) != 1:
-        raise _UnreadableError(f"{len(rows)} lines '{word}' instead of one")
+        raise _UnreadableError(f"{count(len(rows), 'line')} '{word}' instead of one")
     return rows[0][:columns]
 
 
@@ -175,7 +175,7 @@ def _rows(answer: Answer, word: str, columns: int) -> list[list[str]]:
     for row in rows:
         if len(row) < columns:
             raise _UnreadableError(
-                f"{len(row)} columns instead of {columns} in the line {_shown(' '.join([word, *row]))}"
+                f"{count(len(row), 'column')} instead of {columns} in the line {_shown(' '.join([word, *row]))}"
             )
     return rows
 

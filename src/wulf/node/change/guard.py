@@ -13,7 +13,7 @@ import msgspec
 from wulf.base.contracts import NodeResult, Transport
 from wulf.base.errors import TransportError
 from wulf.base.native import build
-from wulf.base.text import last_line, printable
+from wulf.base.text import count, last_line, printable
 from wulf.node.change import sudo
 from wulf.node.change.steps import NOTHING, Step
 
@@ -288,7 +288,7 @@ def require(answers: Answers, what: str) -> None:
     """Raise TransportError when a node did not do what was asked; names the first one and counts the others."""
     failed = [answer for answer in answers.values() if not answer.done]
     if failed:
-        more = f" (and {len(failed) - 1} more nodes)" if len(failed) > 1 else ""
+        more = f" (and {count(len(failed) - 1, 'more node')})" if len(failed) > 1 else ""
         raise TransportError(f"{failed[0].node}: {what}: {failed[0].reason}{more}")
 
 

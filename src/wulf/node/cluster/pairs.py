@@ -7,7 +7,7 @@ from itertools import combinations
 
 from wulf.base.errors import UsageError
 from wulf.base.records import Pair
-from wulf.base.text import nearest, printable
+from wulf.base.text import count, nearest, printable
 
 #: Beyond this a full matrix is days of measuring; a ring or named pairs say more in less time.
 MAX_PAIRS = 20_000
@@ -29,10 +29,10 @@ def pairs(spec: str, nodes: Sequence[str]) -> list[Pair]:
             f"a pair needs two nodes; there {'is one' if nodes else 'are none'}: {', '.join(nodes)}"
         )
     if spec == "all":
-        count = len(nodes) * (len(nodes) - 1) // 2
-        if count > MAX_PAIRS:
+        every = len(nodes) * (len(nodes) - 1) // 2
+        if every > MAX_PAIRS:
             raise UsageError(
-                f"--pairs all: {len(nodes)} nodes make {count} pairs; use ring or name the pairs"
+                f"--pairs all: {count(len(nodes), 'node')} make {count(every, 'pair')}; use ring or name the pairs"
             )
         return list(combinations(nodes, 2))
     if spec == "ring":

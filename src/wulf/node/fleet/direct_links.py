@@ -9,6 +9,7 @@ import msgspec
 
 from wulf.base.errors import UsageError
 from wulf.base.records import Embedding, LinkTopology, Pair
+from wulf.base.text import count
 from wulf.base.topology import shapes
 from wulf.base.topology.embed import place
 from wulf.base.topology.shapes import Shape
@@ -83,7 +84,7 @@ def _largest(kind: shapes.Kind, links: Sequence[Pair], within_s: float) -> Itera
             return
         cut = cut or any(found.state == "not found" for found in tried)
         if time.monotonic() > end:
-            why = f"of fewer than {together[0].ranks} ranks none was searched for: time ran out"
+            why = f"of fewer than {count(together[0].ranks, 'rank')} none was searched for: time ran out"
             yield Embedding(shape=kind, state="not found", reason=why)
             return
     if not cut:

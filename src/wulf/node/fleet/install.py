@@ -11,6 +11,7 @@ import msgspec
 
 from wulf.base.contracts import Launcher, MpiJob, NodeResult, Say, Transport
 from wulf.base.native.build import Probe
+from wulf.base.text import count
 from wulf.node.cluster.config import ClusterConfig
 
 PUT_TIMEOUT_S = 60.0
@@ -62,7 +63,7 @@ def install(
     if config.transport == "local":
         here = dict.fromkeys(nodes, str(net.path)) if net is not None else {}
         return Places(net=here, mpi=str(mpi.path) if mpi else None, lacks_net={}, lacks_mpi={})
-    say(f"putting the probe on {len(nodes)} nodes")
+    say(f"putting the probe on {count(len(nodes), 'node')}")
     homes, homeless = _homes(transport, nodes)
     places, lacks_net = _everywhere(transport, net, homes) if net is not None else ({}, Reasons())
     if mpi is None or launcher is None:

@@ -15,6 +15,7 @@ from wulf.base.nodeset import fold
 from wulf.base.records import ChangeOutcome, Missed, NodeOutcome, NodeRecord, Values
 from wulf.base.store import missing_nodes as book
 from wulf.base.store.files import timestamp
+from wulf.base.text import count
 from wulf.node.change import steps
 from wulf.node.cluster.inventory import ClusterConfig
 
@@ -53,7 +54,7 @@ def present(transport: Transport, nodes: Sequence[str], allowed: int) -> Present
     missing = {node: answer.reason for node, answer in answers.items() if answer.silent}
     left = [node for node in nodes if node not in missing]
     if len(missing) > allowed or not left:
-        many = f"{len(missing)} nodes do" if len(missing) > 1 else "1 node does"
+        many = count(len(missing), "node", verbs=("does", "do"))
         raise TransportError(
             f"nothing was changed: {many} not answer, {fold(missing)} (--allow-missing {allowed}): "
             f"{next(iter(missing.values()))}"

@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 from wulf.base.errors import UsageError
 from wulf.base.records import Place
+from wulf.base.text import count
 
 Form = Literal["openmpi", "mpich", "slurm"]
 FORMS: tuple[Form, ...] = get_args(Form)
@@ -39,7 +40,9 @@ def ranks_of(
         raise UsageError("a node's speed is a number above 0")
     room = sum(most[node] for node in speeds) if most is not None else ranks
     if not speeds or room < ranks:
-        raise UsageError(f"{ranks} ranks, and the nodes have {room if speeds else 0} processors")
+        raise UsageError(
+            f"{count(ranks, 'rank')}, and the nodes have {count(room if speeds else 0, 'processor')}"
+        )
     given = dict.fromkeys(speeds, 0)
     waiting = [(1 / speed, place, node) for place, (node, speed) in enumerate(speeds.items())]
     heapq.heapify(waiting)
@@ -67,13 +70,13 @@ def gain(speeds: Mapping[str, float], given: Mapping[str, int], other: Mapping[s
 
 
 def _longest(speeds: Mapping[str, float], given: Mapping[str, int]) -> float:
-    return max(count / speeds[node] for node, count in given.items())
+    return max(ranks / speeds[node] for node, ranks in given.items())
 
 
 def lines(given: Mapping[str, int], form: Form) -> Iterator[str]:
     """Yield the lines of the file that a launcher takes; a node without ranks is not in it."""
-    for node, count in given.items():
+    for node, ranks in given.items():
         if form == "slurm":
-            yield from [node] * count  # SLURM_HOSTFILE with --distribution=arbitrary: a line for each rank
-        elif count:
-            yield f"{node} slots={count}" if form == "openmpi" else f"{node}:{count}"
+            yield from [node] * ranks  # SLURM_HOSTFILE with --distribution=arbitrary: a line for each rank
+        elif ranks:
+            yield f"{node} slots={ranks}" if form == "openmpi" else f"{node}:{ranks}"

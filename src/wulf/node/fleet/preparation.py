@@ -22,7 +22,7 @@ from wulf.base.native import build
 from wulf.base.nodeset import reasons_text
 from wulf.base.output_values import cpu_list
 from wulf.base.records import FactValue, LeftOut, NodeContext, NodeRecord, Operation, Place
-from wulf.base.text import nearest, printable
+from wulf.base.text import count, nearest, printable
 from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.cluster.launcher import families, launcher_for
 from wulf.node.cluster.launcher.srun import Srun
@@ -166,7 +166,7 @@ def connect(
     allocation.require_inside(config, nodes)
     transport = open_transport(config)
     try:
-        say(f"looking at {len(nodes)} nodes" if len(nodes) > 1 else f"looking at {nodes[0]}")
+        say(f"looking at {count(len(nodes), 'node')}" if len(nodes) > 1 else f"looking at {nodes[0]}")
         records = capture(transport, nodes, config.interface, list(catalogue.knobs().values()))
         require_level(config, records)
         yield transport, records

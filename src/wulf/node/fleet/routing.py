@@ -14,7 +14,7 @@ from wulf.base.errors import TransportError, UsageError
 from wulf.base.interfaces import interface_of
 from wulf.base.nodeset import fold, reasons_text
 from wulf.base.records import ChangeOutcome, LinkEnd, NodeStatus
-from wulf.base.text import is_interface, printable
+from wulf.base.text import count, is_interface, printable
 from wulf.base.topology import routes as planning
 from wulf.base.topology.shapes import Shape
 from wulf.node.change import apply, live, routes
@@ -141,8 +141,8 @@ def make(
 def summary(plan: RoutingPlan) -> list[str]:
     """Return what the plan is, in a few lines for people."""
     lines = [
-        f"{count} routes over {length} link{'s' if length > 1 else ''}"
-        for length, count in sorted(plan.hops.items())
+        f"{count(routes, 'route')} over {count(length, 'link')}"
+        for length, routes in sorted(plan.hops.items())
     ]
     if plan.forwarding:
         lines.append(f"packets for others are forwarded by {fold(plan.forwarding)}")

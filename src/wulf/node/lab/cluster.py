@@ -17,6 +17,7 @@ from typing import Literal
 
 import msgspec
 
+from wulf.base import text
 from wulf.base.errors import LabError
 from wulf.node.lab import connect, fabric_faults, leaf_spine, nodes, port_faults, slurm, system, topology
 from wulf.node.lab.topology import Fabric, Link, Node, Topology
@@ -186,7 +187,7 @@ class Lab:
             progress(f"preparing {node.name}")
             bridge = topology.bridge_of(node.leaf)
             nodes.prepare(self._directory(node.name), node, self.layout, self.directory, bridge)
-        progress(f"booting {len(self.layout.nodes)} nodes")
+        progress(f"booting {text.count(len(self.layout.nodes), 'node')}")
         self._boot(self.layout.nodes)
         if self.layout.slurm:
             progress("waiting for Slurm")
@@ -362,7 +363,9 @@ def up(
     if before is None:
         return _raised(wanted, progress, program), False
     if before.layout != wanted:
-        up_are = f"another virtual cluster is up ({len(before.layout.nodes)} nodes, other options)"
+        up_are = (
+            f"another virtual cluster is up ({text.count(len(before.layout.nodes), 'node')}, other options)"
+        )
         raise LabError(f"{up_are}: 'wulf lab down' takes it down")
     before.start_all(progress)
     return before, True

@@ -203,7 +203,7 @@ def _check(
     if beyond >= count:
         raise UsageError(f"the cables are those of {beyond + 1} nodes: say --nodes {beyond + 1} or more")
     if fabric is not None and count < fabric.leaves:
-        raise UsageError(f"--fabric: {fabric.leaves} leaves take {fabric.leaves} nodes or more")
+        raise UsageError(f"--fabric: {fabric.leaves} leaves take as many nodes or more")
 
 
 def parse_fabric(text: str) -> Fabric:

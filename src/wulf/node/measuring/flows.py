@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from wulf.base import disjoint_rounds
+from wulf.base import disjoint_rounds, text
 from wulf.base.errors import ProbeError, TransportError
 from wulf.base.records.base import Pair
 from wulf.base.records.flows import FlowSeen, Protocol
@@ -71,7 +71,7 @@ def measure(
                 taken.missing["–".join(able[place])] = "time ran out: a larger --budget measures all pairs"
             continue
         each_s = left_s / (len(groups) - number)
-        say(f"flows of {len(able)} pairs: {number + 1} of {len(groups)}")
+        say(f"flows of {text.count(len(able), 'pair')}: {number + 1} of {len(groups)}")
         with ThreadPoolExecutor(max_workers=len(group)) as pool:
             work = [pool.submit(_measure_pair, where, able[place], kinds, count, each_s) for place in group]
             for place, one in zip(group, work, strict=True):

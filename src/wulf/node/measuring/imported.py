@@ -26,6 +26,7 @@ from wulf.base.records import (
     Sample,
     Workload,
 )
+from wulf.base.text import count
 from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.fleet.new_run import head
 from wulf.node.measuring.analysis import analyze
@@ -217,7 +218,9 @@ def _place(said: int | None, otherwise: int | None, nodes: Sequence[str], file: 
     if not nodes:
         return tuple(f"rank{rank}" for rank in range(ranks))
     if ranks % len(nodes) and len(nodes) < ranks:
-        raise UsageError(f"--nodes: {file} has {ranks} ranks, which {len(nodes)} nodes cannot share evenly")
+        raise UsageError(
+            f"--nodes: {file} has {count(ranks, 'rank')}, which {count(len(nodes), 'node')} cannot share evenly"
+        )
     each = max(ranks // len(nodes), 1)
     return tuple(nodes[rank // each] for rank in range(ranks))
 

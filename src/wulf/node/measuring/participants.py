@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from wulf.base.records import RANKS_OF_A_PAIR, LeftOut, Operation, Pair, Part, Place, Workload
+from wulf.base.text import count
 from wulf.node.fleet.placement import spread
 from wulf.node.probe.suites import Experiment
 
@@ -83,5 +84,5 @@ def _lonely(part: Part, workload: Workload, left_out: Sequence[LeftOut]) -> list
     free = min((len(able - set(place)) for place in part.places), default=0)
     if free >= RANKS_OF_A_PAIR:
         return []
-    reason = f"it leaves {free} of {len(able)} nodes free, and background traffic needs two: name more nodes"
+    reason = f"it leaves {free} of {count(len(able), 'node')} free, and background traffic needs two: name more nodes"
     return [LeftOut(node=node, ops=[part.op], reason=f"{node}: {reason}") for node in sorted(able)]

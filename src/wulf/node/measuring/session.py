@@ -34,7 +34,7 @@ from wulf.base.records import (
     printed_operation,
 )
 from wulf.base.store.files import timestamp
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.node.cluster import inventory
 from wulf.node.fleet import allocation, preparation
 from wulf.node.fleet.new_run import head, new_seed
@@ -197,7 +197,7 @@ def go_on(name: str, runs: Path, budget_s: float | None, watcher: Watcher) -> Ou
             )
             _require_some(plan, watcher)
             writer.resumed(plan)
-            watcher.note(f"run: {path}, going on after {len(earlier.results)} launches")
+            watcher.note(f"run: {path}, going on after {count(len(earlier.results), 'launch')}")
             return _measure(writer, earlier.results, ready, watcher)
 
 

@@ -10,7 +10,7 @@ import msgspec
 from wulf.base.errors import ProbeError
 from wulf.base.records import Cell, Clock, Exits, Place, ProbeInfo, Reference, Sample, Scheduled, Setting
 from wulf.base.records.emulated import ProgramTimes
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 
 PROTOCOL = 1
 
@@ -198,24 +198,24 @@ def sample(line: CellLine, launch: str, place: Place, setting: Setting) -> Sampl
     ProbeError
         Counts do not add up, or there are values that cannot be.
     """
-    counted = sum(count for _, count in line.histogram)
+    visits = len(line.batch_medians_ns)
+    counted = sum(times for _, times in line.histogram)
     expected = line.iterations if line.timing == "iteration" else len(line.batch_medians_ns)
-    if counted != expected or any(value < 0 or count < 1 for value, count in line.histogram):
+    if counted != expected or any(value < 0 or times < 1 for value, times in line.histogram):
         raise ProbeError(
-            f"{line.op} at {line.size} B: the histogram has {counted} values, {expected} were announced"
+            f"{line.op} at {line.size} B: the histogram has {count(counted, 'value')}, {expected} were announced"
         )
     if line.batch_at_us and len(line.batch_at_us) != len(line.batch_medians_ns):
         raise ProbeError(
-            f"{line.op} at {line.size} B: {len(line.batch_medians_ns)} visits ended at {len(line.batch_at_us)} times"
+            f"{line.op} at {line.size} B: {count(visits, 'visit')} ended at {count(len(line.batch_at_us), 'time')}"
         )
     if line.in_memory and not _are_shares(line.in_memory, len(line.batch_medians_ns)):
         raise ProbeError(
-            f"{line.op} at {line.size} B: it is not said of each of {len(line.batch_medians_ns)} visits which share "
-            "was in memory"
+            f"{line.op} at {line.size} B: it is not said of each of {count(visits, 'visit')} which share was in memory"
         )
     if line.sent_per_s and len(line.sent_per_s) != len(line.batch_medians_ns):
         raise ProbeError(
-            f"{line.op} at {line.size} B: {len(line.batch_medians_ns)} visits have {len(line.sent_per_s)} rates"
+            f"{line.op} at {line.size} B: {count(visits, 'visit')} with {count(len(line.sent_per_s), 'rate')}"
         )
     about = _about(line.ranks, place, f"{line.op} at {line.size} B")
     return Sample(
@@ -252,7 +252,8 @@ def _exits(line: CellLine, place: Place) -> Exits | None:
     by_visit = [line.start_tolerances_ns, line.clock_errors_ns, *line.exit_medians_ns]
     if len(line.exit_medians_ns) != len(place) or any(len(values) != visits for values in by_visit):
         raise ProbeError(
-            f"{line.op} at {line.size} B: it is not said when each of {len(place)} ranks was done in {visits} visits"
+            f"{line.op} at {line.size} B: it is not said when each of {count(len(place), 'rank')} was done in "
+            f"{count(visits, 'visit')}"
         )
     return Exits(
         medians_ns=line.exit_medians_ns,
@@ -274,7 +275,7 @@ def reference(line: ReferenceLine, place: Place) -> Reference:
     of_visits = all(len(values) == len(line.at_us) for values in line.medians_ns)
     if len(line.medians_ns) != len(about) or not line.at_us or not of_visits:
         raise ProbeError(
-            f"the reference does not have one value for each of {len(about)} ranks and each visit"
+            f"the reference does not have one value for each of {count(len(about), 'rank')} and each visit"
         )
     if any(not 0 < value < math.inf for values in line.medians_ns for value in values):
         raise ProbeError("the reference has times that cannot be")
@@ -293,7 +294,7 @@ def scheduled(lines: list[ScheduledLine], place: Place) -> list[Scheduled]:
     for line in lines:
         ranks = line.ranks or list(range(len(place)))
         if len(line.of) != len(ranks) or any(not 0 <= rank < len(place) for rank in ranks):
-            raise ProbeError(f"how ranks were scheduled is not said of each of {len(ranks)} ranks")
+            raise ProbeError(f"how ranks were scheduled is not said of each of {count(len(ranks), 'rank')}")
         if any(value is not None and value < 0 for of in line.of for value in msgspec.structs.astuple(of)):
             raise ProbeError("ranks were scheduled for times that cannot be")
         found |= {rank: _scheduled(of) for rank, of in zip(ranks, line.of, strict=True)}
@@ -319,7 +320,9 @@ def program_times(line: ProgramLine, ranks: int) -> ProgramTimes:
     """
     lists = (line.time_ns, line.compute_ns, line.asked_ns)
     if any(len(values) != len(line.ranks) for values in lists):
-        raise ProbeError(f"program {line.number}: not a time for each of its {len(line.ranks)} ranks")
+        raise ProbeError(
+            f"program {line.number}: not a time for each of its {count(len(line.ranks), 'rank')}"
+        )
     if any(not 0 <= rank < ranks for rank in line.ranks):
         raise ProbeError(f"program {line.number}: there are no ranks {line.ranks} among {ranks}")
     return ProgramTimes(

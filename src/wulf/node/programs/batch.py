@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from wulf.base.errors import ConfigError
+from wulf.base.text import count
 
 #: What hands a script to Slurm, says the number of the job, and waits for its end.
 SUBMIT = "sbatch --parsable --wait --output=$output $script"
@@ -75,7 +76,7 @@ def job(template: str, origin: str, command: str, submit: str, mark: str) -> str
         line for line in template.splitlines() if _word("command").search(line) and not line.startswith("#")
     ]
     if len(used) != 1:
-        raise ConfigError(f"{origin}: $command stands on {len(used)} lines of it, and not on one")
+        raise ConfigError(f"{origin}: $command stands on {count(len(used), 'line')} of it, and not on one")
     for name in ("script", "output"):
         if not _word(name).search(submit):
             raise ConfigError(f"--submit {submit!r}: ${name} stands nowhere in it")

@@ -9,6 +9,7 @@ from wulf.base.contracts import Say, Transport
 from wulf.base.errors import BuildError, TransportError
 from wulf.base.native import build
 from wulf.base.nodeset import reasons_text
+from wulf.base.text import count
 from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.cluster.transport import open_transport
 from wulf.node.fleet import install
@@ -59,7 +60,11 @@ def on_nodes(
     TransportError
         It does not run on one of them; names all, with the reasons.
     """
-    say(f"putting {program.path.name} on {len(nodes)} nodes" if len(nodes) > 1 else f"using {nodes[0]}")
+    say(
+        f"putting {program.path.name} on {count(len(nodes), 'node')}"
+        if len(nodes) > 1
+        else f"using {nodes[0]}"
+    )
     path, lacking = install.install_program(config, transport, program, nodes)
     if path is None or lacking:
         raise TransportError(reasons_text(lacking))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from wulf.base.errors import UsageError
 from wulf.base.store import Run
+from wulf.base.text import count
 from wulf.base.trace.layout import Flag, Kind
 from wulf.base.trace.reader import Trace, read_verified
 from wulf.base.trace.summary import file_calls, overlaps
@@ -321,7 +322,7 @@ def placed(
     ranks = [one.ranks for one in traces]
     if placement and len(placement) != sum(ranks):
         whose = "the trace" if len(traces) == 1 else "the traces have"
-        raise UsageError(f"the placement has {len(placement)} ranks, {whose} {sum(ranks)}")
+        raise UsageError(f"the placement has {count(len(placement), 'rank')}, {whose} {sum(ranks)}")
     if placement or ranks_per_node:
         numbers = iter(placement)
         nodes = [

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from wulf.base.errors import ConfigError
+from wulf.base.text import count
 from wulf.node.replay import replaying
 from wulf.stats.prediction import contended, judge, network, uplinks
 from wulf.stats.prediction.contended import Seen
@@ -53,7 +54,7 @@ def contend(
         if of.topology is not None:
             (Path(name) / "topology").write_text(_uplinks(of.topology, of.names))
             options += ["--topology", str(Path(name) / "topology")]
-        say(f"replaying event by event on {len(rows)} networks")
+        say(f"replaying event by event on {count(len(rows), 'network')}")
         found = replaying.replay(of.trace, rows, nodes=of.nodes[: of.ranks], rules=of.rules, options=options)
         alone = contended.seen(found, asked.columns, has_lossless=is_lossy)
         if not of.beside:

@@ -24,7 +24,7 @@ from wulf import __version__
 from wulf.base.contracts import Say
 from wulf.base.errors import SchedulerError, StoreError, TraceError, UsageError, WulfError
 from wulf.base.store import write_atomically
-from wulf.base.text import last_line
+from wulf.base.text import IS, count, last_line
 from wulf.node.cluster import slurm
 from wulf.node.replay import replaying
 from wulf.node.replay.replaying import LANES, Piece, Work
@@ -90,7 +90,7 @@ class Array:
         missing = _write(place, every)
         if missing:
             job = self._submitted(place, missing)
-            say(f"job {job}: {len(missing)} of {len(every)} pieces to do")
+            say(f"job {job}: {len(missing)} of {count(len(every), 'piece')} to do")
             self._follow(job, place, every)
         found = _together(works, pieces, place, every)
         shutil.rmtree(place, ignore_errors=True)
@@ -106,7 +106,7 @@ class Array:
         write_atomically(batch, script(place, missing).encode())
         job = slurm.submit(batch, self.options)
         write_atomically(known, job.encode())
-        self.watch(f"job {job}: submitted, {len(missing)} tasks, {batch}")
+        self.watch(f"job {job}: submitted, {count(len(missing), 'task')}, {batch}")
         return job
 
     def _follow(self, job: str, place: Path, every: Sequence[Spec]) -> None:
@@ -141,7 +141,7 @@ class Array:
                 if time.monotonic() - ended_at >= SEEN_AFTER_S or _refused(place, missing):
                     raise _failed(job, tasks, place, missing)
             time.sleep(ASK_EVERY_S)
-        self.watch(f"job {job}: all {len(every)} pieces are there")
+        self.watch(f"job {job}: all {count(len(every), 'piece', verbs=IS)} there")
 
 
 def replayer(options: str | None, directory: Path, watch: Watcher) -> replaying.Replayer:
@@ -249,7 +249,7 @@ def _going_on(job: str) -> bool:
 def _standing(job: str, tasks: Sequence[slurm.Job], done: int, total: int) -> str:
     running = sum(task.state == "RUNNING" for task in tasks)
     waits = next((task for task in tasks if task.state == "PENDING"), None)
-    text = f"job {job}: {done} of {total} pieces done, {running} running"
+    text = f"job {job}: {done} of {count(total, 'piece')} done, {running} running"
     return f"{text}, others wait for {waits.reason or 'their turn'}" if waits is not None else text
 
 

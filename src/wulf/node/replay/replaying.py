@@ -14,7 +14,7 @@ import msgspec
 from wulf.base.contracts import Say
 from wulf.base.errors import TraceError, UsageError
 from wulf.base.native import build
-from wulf.base.text import last_line
+from wulf.base.text import count, last_line
 from wulf.stats.prediction import network, replayed
 from wulf.stats.prediction.network import Network
 from wulf.stats.prediction.replayed import Replayed
@@ -93,7 +93,9 @@ def here(works: Sequence[Work], say: Say) -> list[Replayed]:
     """
     found = []
     for work in works:
-        say(f"{work.trace.name}: replaying {len(work.nodes)} ranks on {len(work.networks)} networks")
+        say(
+            f"{work.trace.name}: replaying {count(len(work.nodes), 'rank')} on {count(len(work.networks), 'network')}"
+        )
         (piece,) = work.pieces(1)
         found.append(replayed.read(printed(piece), piece.count, str(work.trace)))
     return found

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from wulf.base.text import count
 from wulf.base.trace.layout import Flag, Kind
 from wulf.base.trace.messages import members, sent
 from wulf.base.trace.reader import Stream, Trace
@@ -87,11 +88,11 @@ def _in_words(
 ) -> Iterator[str]:
     ranks = max((len(one) for one in outward.values()), default=0)
     if ranks > 1:
-        yield f"up to {ranks} ranks share the interface of a node"
+        yield f"up to {count(ranks, 'rank', verbs=('shares', 'share'))} the interface of a node"
     crowd = max((len(one) for one in senders.values()), default=0)
     if crowd > 1:
-        yield f"up to {crowd} nodes send to one"
+        yield f"up to {count(crowd, 'node', verbs=('sends', 'send'))} to one"
     if widest > 2:
-        yield f"collectives are of {widest} nodes"
+        yield f"collectives are of {count(widest, 'node')}"
     if first_come:
-        yield f"{first_come} calls take whoever comes first"
+        yield f"{count(first_come, 'call', verbs=('takes', 'take'))} whoever comes first"

@@ -8,11 +8,11 @@ from xml.etree import ElementTree
 
 from wulf.base.nodeset import fold
 from wulf.base.records.diagnosed import Diagnosis, Gate, Kind, Matrix, Score, Suspect, Symptom, Worse
-from wulf.base.text import in_command, printable
+from wulf.base.text import count, in_command, printable
 from wulf.base.units import format_bytes, format_change, format_time
 from wulf.page.blocks import Block, Cards, Command, Page, Section, Verdict
 from wulf.page.parts import Card, Column, Figure, Flag, Item, Table
-from wulf.page.words import change_item, count, listed, name, percent
+from wulf.page.words import change_item, listed, name, percent
 
 _WORDS: dict[Kind, str] = {
     "node": "slow with all others",

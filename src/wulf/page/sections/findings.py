@@ -8,10 +8,10 @@ from xml.etree import ElementTree
 from wulf.base.nodeset import fold, fold_reasons
 from wulf.base.profile import Severity
 from wulf.base.records import Audit, Finding, Judgement
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.page.blocks import Page
 from wulf.page.parts import Alike, AlikeRow, FindingRow, Findings
-from wulf.page.words import count, listed, remedy
+from wulf.page.words import listed, remedy
 
 #: Characters of one text that are printed; a node can print anything.
 _LIMIT = 1000
@@ -56,7 +56,7 @@ def _expected(audit: Audit) -> str:
         f" {fold(nodes)} should reach {printable(words, 300)}." for words, nodes in audit.expected.items()
     ]
     return "".join(said[:_FEW]) + (
-        f" {len(said) - _FEW} more kinds of links: --json." if len(said) > _FEW else ""
+        f" {count(len(said) - _FEW, 'more kind')} of links: --json." if len(said) > _FEW else ""
     )
 
 

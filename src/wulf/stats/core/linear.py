@@ -241,6 +241,6 @@ def _solvable(causes: ArrayLike, values: ArrayLike) -> tuple[Floats, Floats, Flo
     rows = np.asarray(causes, dtype=np.float64)
     n, p = rows.shape
     if n <= p or np.linalg.matrix_rank(rows) < p:
-        raise SingularError(f"{n} rows do not tell {p} causes apart")
+        raise SingularError(f"causes cannot be told apart (rows × causes: {n} × {p})")
     inverse: Floats = np.asarray(np.linalg.inv(rows.T @ rows), dtype=np.float64)
     return rows, np.asarray(values, dtype=np.float64), inverse

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from wulf.base.nodeset import fold
 from wulf.base.records import CellEstimate, Place, Plan
+from wulf.base.text import count
 
 #: Operations and pairs that are named one by one.
 NAMED = 3
@@ -33,11 +34,5 @@ def subjects(streams: Sequence[Stream], plan: Plan) -> str:
         return ", ".join(subject(stream, plan) for stream in streams)
     pairs = Counter(op for op, _ in streams)
     return ", ".join(
-        f"{op} ({count} pair{'s' if count > 1 else ''})" if op in plan.workload.between_pairs else op
-        for op, count in pairs.items()
+        f"{op} ({count(of, 'pair')})" if op in plan.workload.between_pairs else op for op, of in pairs.items()
     )
-
-
-def launches(count: int) -> str:
-    """Return a number of launches in words."""
-    return f"{count} launch" if count == 1 else f"{count} launches"

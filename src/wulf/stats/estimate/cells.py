@@ -28,6 +28,7 @@ from wulf.base.records import (
     Plan,
     Sample,
 )
+from wulf.base.text import count
 from wulf.stats.core import intervals, modality, quantiles
 from wulf.stats.core.sequential import interim_confidence
 from wulf.stats.core.trend import DOUBTFUL_P, dependence, inflation
@@ -417,11 +418,13 @@ def _notes(points: Sequence[LaunchPoint], interval: intervals.Interval) -> list[
     suspect = sum(point.contaminated for point in points)
     notes = []
     if suspect and interval.n < len(points):
-        notes.append(f"made of {interval.n} clean launches; {suspect} contaminated ones are only shown")
+        notes.append(
+            f"made of {count(interval.n, 'clean launch')}; {suspect} contaminated ones are only shown"
+        )
     elif suspect:
         notes.append(
-            f"{suspect} of {len(points)} launches are contaminated, too few clean ones to do without"
+            f"contaminated: {suspect} of {count(len(points), 'launch')}, too few clean ones to do without"
         )
     if interval.low is None:
-        notes.append(f"{interval.n} launches are too few for an interval")
+        notes.append(f"too few for an interval: {count(interval.n, 'launch')}")
     return notes

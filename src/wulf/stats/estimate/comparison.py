@@ -48,6 +48,7 @@ from wulf.base.records import (
     Plan,
     Verdict,
 )
+from wulf.base.text import count
 from wulf.stats.core.intervals import Interval
 from wulf.stats.core.shift import Shift, shift
 from wulf.stats.core.step import step
@@ -187,7 +188,9 @@ def differing_facts(
 
 
 def _looked_at(record: NodeRecord) -> str:
-    return f"{len(record.facts)} facts" if record.facts else f"unknown: {record.error or 'no fact is known'}"
+    return (
+        count(len(record.facts), "fact") if record.facts else f"unknown: {record.error or 'no fact is known'}"
+    )
 
 
 def _points(cell: CellEstimate) -> list[LaunchPoint]:

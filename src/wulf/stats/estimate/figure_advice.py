@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 import scipy
 
 from wulf.base.records import IMPORTED, Advice, CellEstimate, CellMode, Plan
+from wulf.base.text import count
 from wulf.base.units import format_bytes, format_sizes, format_time
 from wulf.stats.core.trend import DEPENDENT_P, TESTABLE, dependence, trend
 from wulf.stats.estimate import advice_words as words
@@ -120,12 +121,12 @@ def _not_reached(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> I
     few = [cell for cell in missed if cell.time.half_width_ratio is None]
     wide = [cell for cell in missed if cell.time.half_width_ratio is not None]
     if few:
-        count = min(cell.time.n for cell in few)
+        fewest = min(cell.time.n for cell in few)
         yield Advice(
             kind="few_launches",
             severity="warning",
             subject=words.subject(stream, plan),
-            text=f"only {words.launches(count)}: a {plan.confidence:.0%} interval takes 6{_at(few, cells)}",
+            text=f"only {count(fewest, 'launch')}: a {plan.confidence:.0%} interval takes 6{_at(few, cells)}",
             advice=_how_more(
                 plan,
                 "Give it more time (wulf measure --resume RUN) or allow more (--min-launches, --max-launches, "
@@ -139,7 +140,7 @@ def _not_reached(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> I
             severity="warning",
             subject=words.subject(stream, plan),
             text=f"{_width(worst)} at worst, target ±{plan.precision:.1%}, "
-            f"after {max(c.time.n for c in wide)} launches ({_forecast(wide, plan)}){_at(wide, cells)}",
+            f"after {count(max(c.time.n for c in wide), 'launch')} ({_forecast(wide, plan)}){_at(wide, cells)}",
             advice=_GIVEN_UP if _needed(wide, plan) >= ENDLESS else _how_more(plan, _MORE_LAUNCHES),
         )
 
@@ -175,7 +176,7 @@ def _tick(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> Iterator
     if not hit:
         return
     cell, (multiple, rate, half) = hit[0]
-    name = "half a scheduler tick" if half else f"{multiple} scheduler tick{'s' if multiple > 1 else ''}"
+    name = "half a scheduler tick" if half else count(multiple, "scheduler tick")
     at = f" at {format_bytes(cell.cell.size_bytes)}" if any(each.cell.size_bytes for each in cells) else ""
     yield Advice(
         kind="scheduler_tick",
@@ -195,7 +196,7 @@ def _modes(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> Iterato
             kind="bimodal",
             severity="warning",
             subject=words.subject(stream, plan),
-            text=f"the launches fall into {max(c.modes_between for c in several)} groups{_at(several, cells)}",
+            text=f"the launches fall into {count(max(c.modes_between for c in several), 'group')}{_at(several, cells)}",
             advice="No single number describes them. Look at the box plots; placement of the ranks, a connection "
             "that hashes to another path or interrupts on another core are the usual causes.",
         )
@@ -210,7 +211,7 @@ def _modes_within(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> 
             kind="modes",
             severity="warning",
             subject=words.subject(stream, plan),
-            text=f"two modes in {worst.launches_with_modes} of {words.launches(len(worst.launches))}: {_mode(fast)} "
+            text=f"two modes in {worst.launches_with_modes} of {count(len(worst.launches), 'launch')}: {_mode(fast)} "
             f"and {_mode(slow)}{_at([worst], cells)}{_elsewhere(several, cells)}",
             advice="A message takes one of two times, and the median is that of the more frequent one. Usual causes: "
             "interrupt moderation that adapts (rx-usecs, adaptive-rx), delayed acknowledgements, power states of the "
@@ -225,7 +226,7 @@ def _mode(mode: CellMode) -> str:
 
 
 def _elsewhere(some: Sequence[CellEstimate], cells: Sequence[CellEstimate]) -> str:
-    return f" ({len(some)} of {len(cells)} sizes have them)" if len(some) > 1 else ""
+    return f" ({len(some)} of {count(len(cells), 'size')} have them)" if len(some) > 1 else ""
 
 
 def _lost(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> Iterator[Advice]:
@@ -237,7 +238,7 @@ def _lost(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> Iterator
             kind="lost",
             severity="warning",
             subject=words.subject(stream, plan),
-            text=f"{lost} of {tried} datagrams were lost ({lost / tried:.2%})",
+            text=f"lost: {lost} of {count(tried, 'datagram')} ({lost / tried:.2%})",
             advice="Lost datagrams have no time and are not in the figures. Look at the interfaces' drop counters "
             "and at the socket buffers (net.core.rmem_max).",
         )
@@ -246,7 +247,7 @@ def _lost(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> Iterator
             kind="corrupt",
             severity="error",
             subject=words.subject(stream, plan),
-            text=f"{corrupt} messages arrived corrupted",
+            text=f"{count(corrupt, 'message')} arrived corrupted",
             advice="Do not use this link before its cause is found: checksum offload, driver, cable, memory.",
         )
 
@@ -318,13 +319,13 @@ def _launch_levels(cells: Sequence[CellEstimate]) -> list[float]:
 def not_tested(streams: Streams, plan: Plan) -> Iterator[Advice]:
     """Say of which figures nobody can know whether their launches depend on each other."""
     few = {stream: max(len(cell.launches) for cell in cells) for stream, cells in streams.items()}
-    few = {stream: count for stream, count in few.items() if FEWEST <= count < TESTABLE}
+    few = {stream: n for stream, n in few.items() if FEWEST <= n < TESTABLE}
     if few:
         yield Advice(
             kind="not_tested",
             severity="note",
             subject=words.subjects(list(few), plan),
-            text=f"{words.launches(min(few.values()))} cannot show whether they depend on each other, which takes "
+            text=f"{min(few.values())} launches cannot show whether they depend on each other, which takes "
             f"{TESTABLE}: the intervals assume that they do not. If each resembled the one before (correlation 0.5), "
             "only about 80 % of such intervals would contain the time",
             advice=_how_more(

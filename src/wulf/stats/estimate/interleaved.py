@@ -18,6 +18,7 @@ import msgspec
 import scipy
 
 from wulf.base.records import SCHEMA_VERSION, Cell, CellComparison, Comparison, Verdict
+from wulf.base.text import count
 from wulf.stats.core.paired import paired_shift
 from wulf.stats.core.shift import Shift
 from wulf.stats.estimate.comparison import ALL_PAIRS, SIGNIFICANCE, adjust, comparison, directed, overall
@@ -124,7 +125,7 @@ def _carried(pairs: Sequence[tuple[Medians, Medians]], candidate_first: Sequence
 
 def _left_out(pairs: int, of: int, *, said: bool) -> str:
     why = "a launch changes the next one" if said else "a launch may change the next one"
-    return f"; {why}: {pairs} of {of} pairs whose launches followed different sides are left out"
+    return f"; {why}: {pairs} of {count(of, 'pair')} left out, as their launches followed different sides"
 
 
 def _in_common(pairs: Sequence[tuple[Medians, Medians]]) -> tuple[Times, dict[str, list[float]]]:
@@ -209,14 +210,14 @@ def _overall(
     margin: float,
 ) -> tuple[Verdict, str]:
     lost = "".join(
-        f"; {sum(reasons.values())} of {pairs} launches of the {side} failed: {', '.join(reasons)}"
+        f"; {sum(reasons.values())} of {count(pairs, 'launch')} of the {side} failed: {', '.join(reasons)}"
         for side, reasons in zip(("base", "candidate"), failures, strict=True)
         if reasons
     )
     if not pooled:
         return "no decision", f"no pair of launches succeeded{lost}"
     verdict, named = overall(pooled)
-    turns = f"{pairs} pairs of launches in random order, so that drift cancels out"
+    turns = f"{count(pairs, 'pair')} of launches in random order, so that drift cancels out"
     said = {
         "no difference": f"the whole interval lies within ±{margin:.1%} for every operation; {turns}",
         "no decision": f"not enough evidence for a change or for none: {named}; {turns}",

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from wulf.base.nodeset import fold, fold_reasons, impersonal
 from wulf.base.records import Advice, Launch, LaunchResult, NodeRecord, Plan, Sample
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.units import format_bytes, format_time
 from wulf.stats.estimate import advice_words as words
 from wulf.stats.estimate.advice_words import Stream
@@ -65,7 +65,7 @@ def failed(results: Iterable[LaunchResult], plan: Plan) -> Iterator[Advice]:
             kind="failed_launch",
             severity="error",
             subject=words.subjects(list(dict.fromkeys(stream for stream, _ in cases)), plan),
-            text=f"{words.launches(len(cases))} failed: {printable(errors.pop() if len(errors) == 1 else alike, 300)}",
+            text=f"{count(len(cases), 'launch')} failed: {printable(errors.pop() if len(errors) == 1 else alike, 300)}",
             advice="Failed launches are not in any figure. A failure that comes back needs its cause removed.",
         )
 
@@ -110,7 +110,7 @@ def contaminated(results: Iterable[LaunchResult]) -> Iterator[Advice]:
             kind="contaminated",
             severity="warning",
             subject=", ".join(sorted({node for launch in suspect for node in launch.place})[:8]),
-            text=f"{len(suspect)} of {len(counted)} launches are contaminated; most often: "
+            text=f"{len(suspect)} of {count(len(counted), 'launch')} contaminated; most often: "
             f"{printable(reasons.most_common(1)[0][0], 200)}",
             advice="Stop other work on the nodes and measure again; clean launches are preferred where there "
             "are enough.",
@@ -177,7 +177,7 @@ def company(results: Iterable[LaunchResult]) -> Iterator[Advice]:
                 kind="company",
                 severity="note",
                 subject=op,
-                text=f"a pair was measured at the same time as {min(counts)} to {max(counts)} others",
+                text=f"a pair was measured at the same time as {min(counts)} to {count(max(counts), 'other')}",
                 advice="Its figures hold for all of these together. Name pairs with every node in exactly one "
                 "(--pairs) to have the same ones in every launch.",
             )
@@ -214,14 +214,14 @@ def warmup(results: Iterable[LaunchResult], plan: Plan) -> Iterator[Advice]:
                 samples[result.launch.op, sample.cell.place].append(sample)
     for stream, group in samples.items():
         restless = {sample.cell.size_bytes for sample in group if not sample.warmup_settled}
-        count = sum(not sample.warmup_settled for sample in group)
-        if count > WARMUP_SHARE * len(group):
+        unsettled = sum(not sample.warmup_settled for sample in group)
+        if unsettled > WARMUP_SHARE * len(group):
             yield Advice(
                 kind="warmup",
                 severity="note",
                 subject=words.subject(stream, plan),
-                text=f"times had not settled at the end of the warm-up in {count} of {len(group)} series"
-                f"{_span(restless)}",
+                text=f"times had not settled at the end of the warm-up in {unsettled} of "
+                f"{count(len(group), 'series', 'series')}{_span(restless)}",
                 advice="Some of the warm-up may be in the figures. Longer visits (--visit) settle it; a cluster that "
                 "never settles is noisy or its clock frequency moves.",
             )

@@ -14,6 +14,7 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from wulf.base.records import Contended, Contention, Estimate, OtherProgram, Predicted
+from wulf.base.text import count
 from wulf.base.units import format_change, format_spread
 from wulf.stats.prediction import judge, uncertainty
 from wulf.stats.prediction.replayed import Replayed
@@ -240,18 +241,18 @@ def _meaning(of: Compared, base: Contended, scenarios: Sequence[Contended]) -> I
     moved = max(one.moved for one in everywhere)
     if moved:
         yield (
-            f"Up to {moved} times another message came first than as it was traced, and what the program does about "
-            "it was done then; how often each rank is served stays as it was traced."
+            f"Up to {count(moved, 'time')} another message came first than as it was traced, and what the program does "
+            "about it was done then; how often each rank is served stays as it was traced."
         )
     if of.alone.wild > of.alone.chosen:
         yield (
-            f"{of.alone.wild - of.alone.chosen} of {of.alone.wild} receives from any source keep their recorded order: "
-            "what follows them has to do with other ranks, or nothing shows what they wait for."
+            f"Of {count(of.alone.wild, 'receive')} from any source, {of.alone.wild - of.alone.chosen} must keep the "
+            "recorded order: what follows them has to do with other ranks, or nothing shows what they wait for."
         )
     if as_recorded:
         yield (
-            f"On {as_recorded} of {len(everywhere)} networks taking whoever comes first would make all ranks wait for "
-            "each other; there messages keep their recorded order."
+            f"On {as_recorded} of {count(len(everywhere), 'network')} taking whoever comes first would make all ranks "
+            "wait for each other; there messages keep their recorded order."
         )
 
 
@@ -276,8 +277,8 @@ def _lost(scenarios: Sequence[Contended]) -> Iterator[str]:
             yield f"{one.name}: no message waits for a timeout, as what comes at once has room."
         else:
             yield (
-                f"{one.name}: {one.timeouts} messages find the buffer before their receiver full and come again after "
-                f"a timeout: losses {_decide(one.lossy)}."
+                f"{one.name}: {count(one.timeouts, 'message', verbs=('finds', 'find'))} the buffer before the "
+                f"receiver full, to be sent again after a timeout: losses {_decide(one.lossy)}."
             )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wulf.base.records import Estimate, IntervalPart
+from wulf.base.text import count
 from wulf.stats.prediction.draws import Sample
 
 #: A smaller part is not told: with so few samples as there may be, chance explains as much.
@@ -165,6 +166,5 @@ def _of_operation(kind: str, origin: str, base: Calibration) -> _Source:
     if not base.launches:
         return _Source(what, _MORE_LAUNCHES)
     minutes = math.ceil(_MORE * base.time_s / 60)
-    return _Source(
-        what, f"{base.launches} launches tell it: --min-launches {_MORE * base.launches} --budget {minutes}m"
-    )
+    told = count(base.launches, "launch", verbs=("tells", "tell"))
+    return _Source(what, f"{told} it: --min-launches {_MORE * base.launches} --budget {minutes}m")

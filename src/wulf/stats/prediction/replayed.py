@@ -10,6 +10,7 @@ import msgspec
 
 from wulf.base.errors import TraceError
 from wulf.base.records import CurveLine, PathShares, Timeline, TimelineRow
+from wulf.base.text import count
 from wulf.stats.prediction.network import Network
 
 _NS = 1e-9
@@ -153,7 +154,7 @@ def read(printed: bytes, networks: int, origin: str) -> Replayed:
         str(place) for place in range(networks)
     ]:
         raise TraceError(
-            f"{origin}: the replay has printed {len(results or contended)} of {networks} results"
+            f"{origin}: the replay has printed {len(results or contended)} of {count(networks, 'result')}"
         )
     curve = [
         CurveLine(latency_s=one.latency_ns * _NS, time_s=one.time_ns * _NS, hops=one.hops)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from wulf.base.records import Predicted, Prediction
+from wulf.base.text import IS, count
 from wulf.base.units import format_change, format_spread, format_time, format_value
 from wulf.stats.prediction.launches import FEWEST, TESTED, Launches
 
@@ -115,16 +116,16 @@ def notes(
         else "Compute times are taken as they were traced: the trace is too short to say how they vary."
     )
     yield _of_launches(own)
-    count, largest = buffered
-    if count:
+    messages, largest = buffered
+    if messages:
         yield (
-            f"{count} messages of up to {largest} B are sent by both sides before any of them receives: only buffering "
-            "lets the program go on: with smaller buffers it would deadlock."
+            f"{count(messages, 'message', verbs=IS)} sent by both sides, of up to {largest} B, before any of them "
+            "receives: only buffering lets the program go on: with smaller buffers it would deadlock."
         )
     if wildcards:
         yield (
-            f"{wildcards} receives take a message from any source (MPI_ANY_SOURCE): they get those that they got "
-            "when the program was traced. On another network others may arrive first."
+            f"{count(wildcards, 'receive', verbs=('takes', 'take'))} a message from any source (MPI_ANY_SOURCE): here "
+            "the one received when the program was traced. On another network others may arrive first."
         )
 
 
@@ -173,9 +174,9 @@ def files(calls: Mapping[str, float], own_s: float | None) -> Iterator[str]:
 def _of_launches(own: Launches | None) -> str:
     if own is not None and own.is_told:
         return (
-            f"{len(own.times)} traces: launches differ by ±{1.96 * own.spread:.2g} (95 %). Run times are those of a "
-            "usual launch, the median; 'one launch' is where a single one lies. They are assumed to differ as much "
-            "elsewhere."
+            f"{count(len(own.times), 'trace')}: launches differ by ±{1.96 * own.spread:.2g} (95 %). Run times are "
+            "those of a usual launch, the median; 'one launch' is where a single one lies. They are assumed to differ "
+            "as much elsewhere."
             + (
                 f" Fewer than {TESTED} do not tell whether launches resemble those before them: such intervals hold "
                 "for traces that were made at different times."

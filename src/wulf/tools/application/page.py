@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from wulf.base.records.profiled import Character, Characters, Gain, ProgramClass
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.units import format_bytes
 from wulf.page.blocks import Notes, Page, known
 from wulf.page.parts import Column, Flag, Item, Table
-from wulf.page.words import FLAGS, change_item, count, listed, name, percent
+from wulf.page.words import FLAGS, change_item, listed, name, percent
 
 #: Class → what a network can do for such a program.
 MEANING: dict[ProgramClass, str] = {

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from wulf.base.nodeset import fold
 from wulf.base.records.libraries import BlasComparison, BlasRank
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.units import format_change
 from wulf.page.blocks import Page, Verdict
 from wulf.page.parts import Column, Flag, Item, Table
-from wulf.page.words import UNKNOWN, change_item, count, estimate_item, name, percent
+from wulf.page.words import UNKNOWN, change_item, estimate_item, name, percent
 
 _FLAGS: dict[str, Flag] = {"fastest": "good", "slower": "", "no difference": "good", "no decision": "unknown"}
 
@@ -33,8 +33,8 @@ def verdict(found: BlasComparison) -> Iterator[str]:
     yield _answer(found)
     where = f"{count(len(found.nodes), 'node')}, {fold(map(printable, found.nodes))}"
     yield (
-        f"products of matrices of {found.size} rows on {where}; {count(found.threads, 'thread')} for every library; "
-        f"{count(found.rounds, 'round')} in random order"
+        f"products of matrices of {count(found.size, 'row')} on {where}; {count(found.threads, 'thread')} for "
+        f"every library; {count(found.rounds, 'round')} in random order"
     )
     if found.interrupted:
         yield "interrupted: complete rounds are compared"
@@ -42,8 +42,8 @@ def verdict(found: BlasComparison) -> Iterator[str]:
     for library, cpus in found.busy_cpus.items():
         if found.threads > 1 and cpus < 0.6 * found.threads:
             yield (
-                f"  {name(library)} kept {cpus:.1f} of {found.threads} CPUs busy: it has fewer threads, or other load "
-                "took CPUs"
+                f"  {name(library)} kept {cpus:.1f} of {count(found.threads, 'CPU')} busy: it has fewer threads, or "
+                "other load took CPUs"
             )
         elif cpus > found.threads + 0.3:
             yield f"  {name(library)} kept {cpus:.1f} CPUs busy: more threads than it was allowed"

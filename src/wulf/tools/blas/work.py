@@ -14,7 +14,7 @@ from wulf.base.errors import EXIT_INTERRUPTED, ProbeError, TransportError, Usage
 from wulf.base.nodeset import reasons_text
 from wulf.base.records import SCHEMA_VERSION
 from wulf.base.records.libraries import BlasComparison, BlasLibrary
-from wulf.base.text import last_line
+from wulf.base.text import count, last_line
 from wulf.base.tool import Progress
 from wulf.node.fleet import preparation
 from wulf.node.fleet.clusters import config_of, distinct
@@ -158,7 +158,7 @@ def _measure_rounds(
     wanted = request.rounds or ranking.rounds_needed(len(libraries))
     order = random.Random(new_seed(request.seed))  # noqa: S311 - reproducible, not secret
     for number in range(wanted):
-        say(f"round {number + 1} of {wanted}: {len(libraries)} libraries in random order")
+        say(f"round {number + 1} of {wanted}: {count(len(libraries), 'library')} in random order")
         try:
             found = {
                 library.name: bench.measure(library, request.size, FOR_MS)

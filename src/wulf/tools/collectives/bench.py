@@ -14,7 +14,7 @@ from wulf.base.contracts import MpiJob
 from wulf.base.errors import ProbeError, UsageError, WulfError
 from wulf.base.native import build
 from wulf.base.records import Operation, Place
-from wulf.base.text import last_line, printable
+from wulf.base.text import count, last_line, printable
 from wulf.node.probe.execute import RunLaunch
 from wulf.node.probe.schedule import LaunchPlan
 from wulf.node.probe.start import Site
@@ -75,7 +75,9 @@ def place_of(nodes: Sequence[str], ranks: int) -> Place:
     if ranks <= len(nodes):
         return tuple(nodes[:ranks])
     if ranks % len(nodes):
-        raise UsageError(f"--ranks {ranks}: {len(nodes)} nodes take up to as many ranks, or a multiple of it")
+        raise UsageError(
+            f"--ranks {ranks}: up to as many as there are nodes ({len(nodes)}), or a multiple of it"
+        )
     return tuple(node for node in nodes for _ in range(ranks // len(nodes)))
 
 
@@ -253,4 +255,4 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True):
     held_out: tuple[int, ...]
 
     def __str__(self) -> str:
-        return f"{self.collective} of {self.ranks} ranks"
+        return f"{self.collective} of {count(self.ranks, 'rank')}"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from wulf.base.text import count
 from wulf.tools.collectives.bench import Bench, LaunchError, Pattern
 from wulf.tools.collectives.record import EffectState, RuleEffect
 from wulf.tools.collectives.rules import classic, json3, mpich_tree
@@ -83,7 +84,7 @@ def smoke(bench: Bench, cells: Iterable[tuple[str, int, int]], env: Mapping[str,
         try:
             bench.calls(collective, ranks, size, env)
         except LaunchError as failure:
-            wrong[collective] = f"{collective} of {ranks} ranks at {size} B: {failure}"
+            wrong[collective] = f"{collective} of {count(ranks, 'rank')} at {size} B: {failure}"
     return wrong
 
 
@@ -168,7 +169,7 @@ def _by_breaking(
         except LaunchError as failure:
             return (
                 "unknown",
-                f"another collective's algorithm for {ranks + 1} ranks ends the job, too: {failure}",
+                f"another collective's algorithm for {count(ranks + 1, 'rank')} ends the job, too: {failure}",
             )
         broken = library.uses(bench.put(misfit(library, rules, one, ranks), f"broken-{collective}"))
         what = f"another collective's algorithm in the place of {way}"
@@ -199,7 +200,7 @@ def misfit(library: Library, rules: Rules, one: Wanted, ranks: int) -> str:
     counted = counted_bytes(library.counted.get(collective, "message"), size, of_ranks)
     rule = chosen(rules, collective, of_ranks, counted)
     if rule is None or rule.algorithm == BUILT_IN:
-        raise RuleFileError(f"{collective} of {of_ranks} ranks: no rule says {way} at {size} B")
+        raise RuleFileError(f"{collective} of {count(of_ranks, 'rank')}: no rule says {way} at {size} B")
     by_ranks = {block.ranks: block.rules for block in rules[collective]}
     own, after = (by_ranks[max(n for n in by_ranks if n <= most)] for most in (of_ranks, ranks + 1))
     by_ranks.setdefault(ranks + 1, after)
@@ -230,7 +231,7 @@ def _shown(pattern: Pattern) -> str:
     peers = {target: count for (source, target), count in pattern.items() if source == 0}
     messages = sum(count for count, _ in peers.values())
     everybody = sum(count for count, _ in pattern.values())
-    return f"rank 0 sends {messages} messages to {len(peers)} ranks, all send {everybody}"
+    return f"rank 0 sends {count(messages, 'message')} to {count(len(peers), 'rank')}, all send {everybody}"
 
 
 def _variables(library: Library, collective: str, way: Candidate) -> dict[str, str]:

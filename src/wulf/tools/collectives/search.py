@@ -14,6 +14,7 @@ import msgspec
 
 from wulf.base.contracts import Say
 from wulf.base.records import Estimate
+from wulf.base.text import count
 from wulf.stats.core.paired import paired_shift, paired_verdict
 from wulf.stats.core.shift import Shift
 from wulf.tools.collectives.bench import LaunchError, Unit
@@ -82,7 +83,7 @@ class Search:
             number += 1
             left = len({one for ways in self._alive.values() for one in ways})
             left_s = max(begin + budget_s - time.monotonic(), 0)
-            self._say(say, f"round {number}, {left} candidates", left_s)
+            self._say(say, f"round {number}, {count(left, 'candidate')}", left_s)
             if not self._round(begin + SEARCH_SHARE * budget_s):
                 break
             self._rounds.update((size, one) for size, ways in self._alive.items() for one in ways)

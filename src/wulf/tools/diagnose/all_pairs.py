@@ -13,13 +13,13 @@ from wulf.base.errors import BuildError, ProbeError, TransportError, UsageError
 from wulf.base.native import build
 from wulf.base.records import Pair
 from wulf.base.store import Run, opened
+from wulf.base.text import count
 from wulf.node.cluster import inventory
 from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.fleet import allocation
 from wulf.node.fleet.clusters import config_of
 from wulf.node.fleet.new_run import place_of
 from wulf.node.measuring import session
-from wulf.page.words import count
 from wulf.stats.estimate.pairs import FEWEST_PARTNERS
 from wulf.tools.diagnose import one_way, work
 from wulf.tools.diagnose.request import DiagnoseRequest
@@ -64,8 +64,8 @@ def measure(
     """
     if len(nodes) <= FEWEST_PARTNERS:
         raise UsageError(
-            f"{len(nodes)} nodes: it takes {FEWEST_PARTNERS + 1} to tell which of them is slow; between fewer: "
-            "wulf measure, then wulf report"
+            f"{count(len(nodes), 'node')}: it takes {FEWEST_PARTNERS + 1} to tell which of them is slow; between "
+            "fewer: wulf measure, then wulf report"
         )
     request = _request(config, nodes, _capped_s(budget_s, note))
     with watching() as watcher:

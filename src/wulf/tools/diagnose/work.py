@@ -19,6 +19,7 @@ from wulf.base.must_see import LARGE_BYTES, MUST_SEE
 from wulf.base.must_see import must_see as wanted_at
 from wulf.base.records import RANKS_OF_A_PAIR, Analysis, CellEstimate, Comparison, Estimate, NodeRecord, Pair
 from wulf.base.records.diagnosed import Branch, Diagnosis, Gate, Matrix, Score, Worse
+from wulf.base.text import count
 from wulf.node.measuring.analysis import analyze, compare
 from wulf.stats.estimate import pairs as between
 from wulf.stats.estimate import tree
@@ -64,12 +65,12 @@ def _too_few(run: store.Run) -> str:
     places = {place for part in run.manifest.plan.workload.parts if not part.group for place in part.places}
     asked = {(place[0], place[1]): 1.0 for place in places if len(set(place)) == RANKS_OF_A_PAIR}
     partners = between.FEWEST_PARTNERS
-    takes = f"it takes {partners + 1} nodes that were each measured with {partners} others"
+    takes = f"it takes {count(partners + 1, 'node')} that were each measured with {count(partners, 'other')}"
     if not _judged(asked):
         return f"{takes} to tell which is slow: wulf measure --pairs all, or wulf diagnose without a run"
     timed = {pair for times in _times(run).values() for pair in times}
     return (
-        f"cannot tell which node is slow: {len(timed)} of {len(asked)} pairs were measured, and {takes}; "
+        f"cannot tell which node is slow: {len(timed)} of {count(len(asked), 'pair')} were measured, and {takes}; "
         "wulf diagnose with a longer --budget, and wulf report says what failed"
     )
 

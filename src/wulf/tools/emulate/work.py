@@ -28,6 +28,7 @@ from wulf.base.records.emulated import (
 )
 from wulf.base.store import Run, write_atomically
 from wulf.base.store.files import decode_file, has
+from wulf.base.text import count
 from wulf.base.trace.reader import read
 from wulf.base.trace.traffic import traffic
 from wulf.node.fleet.clusters import config_of
@@ -107,7 +108,7 @@ def _place(request: EmulateRequest, nodes: Sequence[str], ranks: int) -> Place:
     room = request.ranks_per_node * len(nodes)
     if ranks > room:
         raise UsageError(
-            f"--ranks-per-node {request.ranks_per_node} on {len(nodes)} nodes are {room} ranks, "
+            f"--ranks-per-node {request.ranks_per_node} on {count(len(nodes), 'node')}: {count(room, 'rank')}, "
             f"and the pattern has {ranks}"
         )
     return tuple(node for node in nodes for _ in range(request.ranks_per_node))[:ranks]

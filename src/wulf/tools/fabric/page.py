@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wulf.base.nodeset import fold
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.page.blocks import Code, Page, Section, Verdict, known
 from wulf.page.fabric import Fabric
 from wulf.page.parts import Column, Figure, Item, Table
-from wulf.page.words import count, percent
+from wulf.page.words import percent
 from wulf.tools.fabric.record import SOURCES, TOP, InferredFabric
 
 

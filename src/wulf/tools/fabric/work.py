@@ -17,7 +17,7 @@ from wulf.base.records import SCHEMA_VERSION
 from wulf.base.records.base import Pair
 from wulf.base.records.flows import FlowSeen
 from wulf.base.store import write_atomically
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.tool import Progress
 from wulf.node.cluster import inventory
 from wulf.node.fleet import allocation, preparation
@@ -154,7 +154,7 @@ def _levels(
     timed = switches.by_times(nodes, logs, errors, seed=1) if np.isfinite(logs).any() else []
     if not timed and not lowest:
         few = (
-            f"of {len(nodes)} nodes times do not tell it (six do)"
+            f"of {count(len(nodes), 'node')} times do not tell it (six do)"
             if len(nodes) < 6
             else "no pair was measured"
         )

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 
 from wulf.base.nodeset import fold
 from wulf.base.records.base import Estimate
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.units import format_change, format_value
 from wulf.page.blocks import Page, Verdict
 from wulf.page.parts import Column, Item, Table
-from wulf.page.words import count, name, percent
+from wulf.page.words import name, percent
 from wulf.tools.hpcc.record import HpccFigure, HpccResult
 
 #: How long the steps of a test took: in --json.

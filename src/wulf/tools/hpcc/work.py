@@ -32,7 +32,7 @@ from wulf.base.records import (
     Workload,
 )
 from wulf.base.store.files import timestamp
-from wulf.base.text import last_line, printable
+from wulf.base.text import count, last_line, printable
 from wulf.base.tool import Progress
 from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.fleet import allocation, preparation
@@ -436,8 +436,8 @@ def _outcome(run: _Run, complaint: str, said: NodeResult | None) -> _Run:
         return msgspec.structs.replace(run, error=str(error))
     if summary.ranks != len(run.place):
         why = (
-            f"{summary.ranks} of {len(run.place)} ranks took part: is mpirun of the MPI library HPCC is linked with? "
-            "Name that library's compiler in cluster.toml ([mpi] compiler)"
+            f"{summary.ranks} of {count(len(run.place), 'rank')} took part: is mpirun of the MPI library HPCC is "
+            "linked with? Name that library's compiler in cluster.toml ([mpi] compiler)"
         )
         return msgspec.structs.replace(run, error=why)
     if summary.failures:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from wulf.base.errors import ConfigError, UsageError
+from wulf.base.text import WAS, count
 from wulf.tools.hpl.record import HplAsked, HplSetting
 from wulf.tools.hpl.request import HplRequest
 
@@ -103,8 +104,8 @@ def _with_threads(problem: HplAsked, cores: int) -> HplAsked:
     chosen = problem.setting
     if chosen.ranks > cores:
         raise UsageError(
-            f"a grid of {chosen.p}×{chosen.q} is {chosen.ranks} ranks, and the nodes have {cores} cores: "
-            "take more nodes, or a smaller grid"
+            f"a grid of {chosen.p}×{chosen.q} is {count(chosen.ranks, 'rank')}, and the nodes have "
+            f"{count(cores, 'core')}: take more nodes, or a smaller grid"
         )
     values = {name: getattr(chosen, name) for name in chosen.__struct_fields__}
     return HplAsked(n=problem.n, setting=HplSetting(**values | {"threads": cores // chosen.ranks}))
@@ -209,12 +210,15 @@ class _Reader:
         words = self._next(line.key)
         return self._whole(words[0] if words else "", line.key, line.low, line.high)
 
-    def values(self, line: _Values, count: int) -> list[int]:
+    def values(self, line: _Values, announced: int) -> list[int]:
         """Return so many values of the next line."""
         words = self._next(line.key)
-        if len(words) < count:
-            raise self._bad(f"{count} values of {line.key} were announced, and there are {len(words)} words")
-        return [self._whole(word, line.key, line.low, line.high) for word in words[:count]]
+        if len(words) < announced:
+            said = (
+                f"{count(announced, 'value', verbs=WAS)} announced, the line has {count(len(words), 'word')}"
+            )
+            raise self._bad(f"{line.key}: {said}")
+        return [self._whole(word, line.key, line.low, line.high) for word in words[:announced]]
 
     def real(self, what: str) -> float:
         """Return the number of the next line."""

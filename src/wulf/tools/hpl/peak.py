@@ -11,6 +11,7 @@ import msgspec
 from wulf.base.errors import AnalysisError
 from wulf.base.nodeset import fold
 from wulf.base.records import FactValue, NodeRecord
+from wulf.base.text import count
 from wulf.tools.hpl.record import Peak, PeakPart
 
 
@@ -86,8 +87,8 @@ def _part(records: Sequence[NodeRecord], cores: int) -> PeakPart:
         clock_hz=clock_hz,
         gflops=gflops,
         derivation=(
-            f"{len(nodes)} × {cores} cores × {core.per_cycle} operations a cycle ({core.name}: {core.units}) × "
-            f"{clock_hz / 1e9:.3f} GHz ({_clock_source(first)}) = {gflops:.4g} GFLOPS"
+            f"{len(nodes)} × {count(cores, 'core')} × {count(core.per_cycle, 'operation')} a cycle "
+            f"({core.name}: {core.units}) × {clock_hz / 1e9:.3f} GHz ({_clock_source(first)}) = {gflops:.4g} GFLOPS"
         ),
     )
 

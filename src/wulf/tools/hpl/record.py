@@ -7,6 +7,7 @@ from typing import Literal
 from wulf.base.records.base import Estimate, Record
 from wulf.base.records.libraries import BlasRank
 from wulf.base.records.measured import NodeRecord, NodesPower, RunHead
+from wulf.base.text import count
 
 BROADCASTS = ("1ring", "1ringM", "2ring", "2ringM", "long", "longM")
 SWAPS = ("binary exchange", "long", "mix")
@@ -56,7 +57,7 @@ class HplSetting(Record, frozen=True, kw_only=True):
     @property
     def layout(self) -> str:
         """For people: ``2×4, 1 thread``."""
-        return f"{self.p}×{self.q}, {self.threads} thread{'s' if self.threads > 1 else ''}"
+        return f"{self.p}×{self.q}, {count(self.threads, 'thread')}"
 
     @property
     def shown(self) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from wulf.base.errors import AnalysisError
 from wulf.base.records import SCHEMA_VERSION, Estimate
 from wulf.base.records.libraries import BlasRank
+from wulf.base.text import count
 from wulf.stats.core import intervals
 from wulf.tools.hpl import program, run_time, top500
 from wulf.tools.hpl.record import (
@@ -212,7 +213,7 @@ def _notes(manifest: HplManifest, confirming: Sequence[HplLaunch], gflops: Estim
     if gflops is None:
         found.append("no fresh launch of a chosen setting was made: there is no figure yet")
     elif gflops.low is None:
-        found.append(f"{gflops.n} fresh launches are too few for an interval: it takes 6")
+        found.append(f"too few for an interval, which takes 6: {count(gflops.n, 'fresh launch')}")
     if plan.peak_unknown:
         found.append(plan.peak_unknown)
     if plan.largest_n is None:

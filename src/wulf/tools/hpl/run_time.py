@@ -10,6 +10,7 @@ import scipy
 
 from wulf.base.errors import AnalysisError
 from wulf.base.records import Estimate
+from wulf.base.text import count
 from wulf.stats.core import linear
 from wulf.tools.hpl.record import Forecast, TimeModel
 
@@ -37,7 +38,8 @@ def fit(timings: Sequence[tuple[int, float]]) -> TimeModel:
     """
     if len(timings) < FEWEST or len({n for n, _ in timings}) < 2:
         raise AnalysisError(
-            f"{len(timings)} launches of {len({n for n, _ in timings})} orders say nothing of other orders"
+            f"nothing is said of other orders by {count(len(timings), 'launch')} of "
+            f"{count(len({n for n, _ in timings}), 'order')}"
         )
     for powers in ((2, 3), (3,)):
         found = linear.fit(

@@ -16,6 +16,7 @@ from wulf.base.contracts import Transport
 from wulf.base.errors import AnalysisError, UsageError, WulfError
 from wulf.base.output_values import cpu_list
 from wulf.base.records import NodeRecord
+from wulf.base.text import count
 from wulf.node.cluster import inventory
 from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.fleet import allocation, power
@@ -196,7 +197,11 @@ def _manifest(
 
 
 def _shown(value: hpl.Layout | int) -> str:
-    return f"{value.p}×{value.q}, {value.threads} threads" if isinstance(value, hpl.Layout) else str(value)
+    return (
+        f"{value.p}×{value.q}, {count(value.threads, 'thread')}"
+        if isinstance(value, hpl.Layout)
+        else str(value)
+    )
 
 
 def _cpus(records: Sequence[NodeRecord]) -> dict[str, int]:
@@ -376,14 +381,14 @@ def _phases(run: _Run, watcher: Watcher) -> str:
     n = _order(run, chosen, small)
     forecast = hpl_result.predicted(hpl_result.model(run.launches, chosen), n)
     expected = f", expected to take {forecast.time.value:.0f} s" if forecast else ""
-    watcher.stage(f"{run.plan.repeats} fresh launches at N {n}{expected}: {chosen.shown}")
+    watcher.stage(f"{count(run.plan.repeats, 'fresh launch')} at N {n}{expected}: {chosen.shown}")
     return _confirm(run, n, chosen)
 
 
 def _as_asked(run: _Run, watcher: Watcher) -> str:
     """Launch every problem that was asked for, in rounds of random order; return how it ended."""
     problems = run.plan.asked
-    watcher.stage(f"{len(problems)} problems as asked, {run.plan.repeats} launches of each")
+    watcher.stage(f"{count(len(problems), 'problem')} as asked, {count(run.plan.repeats, 'launch')} of each")
     order = random.Random(run.plan.seed)  # noqa: S311 - reproducible, not secret
     rounds = [order.sample(range(len(problems)), len(problems)) for _ in range(run.plan.repeats)]
     todo = [problems[place] for places in rounds for place in places]

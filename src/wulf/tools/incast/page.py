@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from wulf.base.records.base import Estimate
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.units import format_bandwidth, format_bytes, format_estimate, format_value
 from wulf.page import ticks
 from wulf.page.blocks import Command, Page, Section, Verdict, known
 from wulf.page.parts import Column, Figure, Flag, Item, Table, Variant, rounded
-from wulf.page.words import count, estimate_item, percent
+from wulf.page.words import estimate_item, percent
 from wulf.tools.incast import charts
 from wulf.tools.incast.judging import FALSE_ALARM, MARGIN, SHARE, STALLED
 from wulf.tools.incast.record import Cliff, Depth, Incast, IncastCell, SenderCounts
@@ -144,7 +144,7 @@ def _times(found: Incast) -> Figure | None:
                         "ratio": [f"{cell.ratio.value:.3g}" for cell in cells],
                     }
                 },
-                summary=f"{broken} of {len(cells)} combinations of senders and size are broken.",
+                summary=f"Broken: {broken} of {count(len(cells), 'combination')} of senders and size.",
                 caption="Dashed: what the receiver's link explains, with one message after the other.",
             ),
         ),

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 import msgspec
 
+from wulf.base.text import count
 from wulf.base.units import format_bytes, format_value
 from wulf.tools.incast.record import Cliff, Depth, IncastCell, Remedy, RemedyKind
 
@@ -84,8 +85,8 @@ def _remedies(found: Sequence[IncastCell], broken: Sequence[Cliff], deep: Depth)
         each = max(int(deep.bytes.value / most) // _PAGE * _PAGE, _LEAST)
         yield Remedy(
             kind="smaller windows",
-            does=f"{format_bytes(each)} on the way from each of {most} senders fit into the queue: receive windows of "
-            "that size lose nothing, and cost bandwidth where round trips are long",
+            does=f"{format_bytes(each)} on the way from each of {count(most, 'sender')} fit into the queue: receive "
+            "windows of that size lose nothing, and cost bandwidth where round trips are long",
             command=_tune(f"sysctl.net.ipv4.tcp_rmem='4096 {each} {each}'"),
         )
     for kind, does, knob in _USUAL:

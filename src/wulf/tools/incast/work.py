@@ -12,7 +12,7 @@ from wulf.base.contracts import Transport
 from wulf.base.errors import ProbeError, TransportError, UsageError
 from wulf.base.nodeset import reasons_text
 from wulf.base.records import SCHEMA_VERSION
-from wulf.base.text import printable
+from wulf.base.text import WAS, count, printable
 from wulf.base.tool import Progress
 from wulf.node.fleet import allocation, preparation
 from wulf.node.fleet.clusters import config_of
@@ -123,7 +123,8 @@ class _Run:
         found, rate = judging.cells(self.taken.rounds)
         if not found:
             self.taken.missing.append(
-                f"{len(self.taken.rounds)} rounds were measured, and judging takes {FEWEST_ROUNDS}: a larger --budget"
+                f"{count(len(self.taken.rounds), 'round', verbs=WAS)} measured, and judging takes {FEWEST_ROUNDS}: "
+                "a larger --budget"
             )
         cliffs = judging.cliffs(found)
         return Incast(
@@ -145,10 +146,12 @@ class _Run:
         order = random.Random(self._seed)  # noqa: S311 - reproducible, not secret
         counts = numbers(len(self._senders))
         while len(self.taken.rounds) < MOST_ROUNDS and time_left.another():
-            self._say(f"{len(self._senders)} senders to {self._receiver}: round {len(self.taken.rounds) + 1}")
+            self._say(
+                f"{count(len(self._senders), 'sender')} to {self._receiver}: round {len(self.taken.rounds) + 1}"
+            )
             met: dict[tuple[int, int], Met] = {}
-            for count in order.sample(counts, len(counts)):
-                met |= self._transfers(order.sample(self._senders, count))
+            for many in order.sample(counts, len(counts)):
+                met |= self._transfers(order.sample(self._senders, many))
             self.taken.rounds.append(met)
 
     def _transfers(self, senders: Sequence[str]) -> dict[tuple[int, int], Met]:
@@ -184,7 +187,7 @@ class _Run:
                 self._where, place, op, sizes, sweeps=sweeps, visit_us=visit_us, seed=seed
             )
         except (ProbeError, TransportError) as error:
-            self.taken.missing.append(f"{len(senders)} senders: {printable(str(error), 200)}")
+            self.taken.missing.append(f"{count(len(senders), 'sender')}: {printable(str(error), 200)}")
             return {}
         grown = many_to_one.grown(before, many_to_one.counts(self._transport, nodes), nodes)
         if grown is not None:
@@ -203,7 +206,7 @@ class _Run:
 
     def _depth(self) -> Depth:
         """Look with bursts of all sizes, then closer at where they begin to lose."""
-        self._say(f"bursts from {len(self._senders)} senders to {self._receiver}")
+        self._say(f"bursts from {count(len(self._senders), 'sender')} to {self._receiver}")
         counted: list[Counts] = []
         seen = self._bursts(lengths(), counted)
         lossy = [length for length, burst in seen.items() if not burst.whole]

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from wulf.base.nodeset import fold
 from wulf.base.records import Finding, Mending, Unmended
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.page.blocks import Notes, Page, Verdict
 from wulf.page.parts import Flag
 from wulf.page.sections import mending
-from wulf.page.words import count, listed, sentence
+from wulf.page.words import listed, sentence
 
 _LIMIT = 500
 NOTHING = "nothing that is certainly wrong was found"
@@ -93,7 +93,7 @@ def _how(found: Mending) -> list[str]:
         return [f"its effect was not measured: {said}"] if kept and said else []
     pairs = listed(["–".join(map(printable, pair)) for pair in found.pairs])
     lines = [
-        f"measured {found.blocks} times with it and {found.blocks} times without, alternately, between {pairs}"
+        f"measured {count(found.blocks, 'time')} with it and as often without, alternately, between {pairs}"
     ]
     if found.failed_before or found.failed_after:
         lines.append(f"failed: {found.failed_before} without it, {found.failed_after} with it")

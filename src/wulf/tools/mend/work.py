@@ -26,7 +26,7 @@ from wulf.base.records import (
     Unmended,
     Workload,
 )
-from wulf.base.text import nearest
+from wulf.base.text import count, nearest
 from wulf.base.tool import Progress
 from wulf.base.units import format_change
 from wulf.node.change import apply, steps
@@ -327,9 +327,8 @@ def spoiled(found: Mending) -> str:
         return f"worse with it by more than {MARGIN:.0%}: {', '.join(worse)}{alone}"
     if not found.blocks:
         return ""
-    failed = (
-        f"{found.failed_after} of {found.blocks} measurements failed with it, {found.failed_before} without"
-    )
+    of = count(found.blocks, "measurement")
+    failed = f"{found.failed_after} of {of} failed with it, {found.failed_before} without"
     why = "; ".join(found.failures)
     if found.failed_before == found.failed_after == found.blocks:
         return f"nothing can be measured: {failed}: {why}; {_WITHOUT}"

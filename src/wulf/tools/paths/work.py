@@ -12,7 +12,7 @@ from wulf.base.nodeset import fold
 from wulf.base.records import SCHEMA_VERSION, NodeRecord
 from wulf.base.records.base import Pair
 from wulf.base.records.flows import FlowSeen
-from wulf.base.text import in_command, printable
+from wulf.base.text import count, in_command, printable
 from wulf.base.tool import Progress
 from wulf.node.cluster import inventory
 from wulf.node.fleet import allocation, preparation
@@ -61,7 +61,9 @@ def find(request: PathsRequest, say: Progress) -> Paths:
         if suspected:
             both = {frozenset(pair): pair for pair in pairs}
             once_more = list(dict.fromkeys(both[frozenset(pair)] for pair in suspected))
-            say.note(f"once more: {len(once_more)} pairs with flows that are worse for no known reason")
+            say.note(
+                f"once more: {count(len(once_more), 'pair')} with flows that are worse for no known reason"
+            )
             rest_s = budget_s * (1 - FIRST)
             measuring.measure(
                 ready.where, once_more, kinds, count=request.flows, budget_s=rest_s, taken=again, say=say

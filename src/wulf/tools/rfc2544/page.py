@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.page.blocks import Notes, Page, Section, known
 from wulf.page.parts import Column, Item, Table
-from wulf.page.words import count, duration, estimate_item, name, percent
+from wulf.page.words import duration, estimate_item, name, percent
 from wulf.tools.rfc2544.record import FrameSize, Rate, Rfc2544
 
 
@@ -120,5 +120,6 @@ def _loss(size: FrameSize, rate: Rate) -> tuple[Item, ...]:
 def _notes(found: Rfc2544) -> Iterator[str]:
     for one in found.sizes:
         if one.lossy_repetitions:
-            yield f"{one.frame_bytes} B: {one.lossy_repetitions} of {one.repetitions} repetitions lost something"
+            of = count(one.repetitions, "repetition")
+            yield f"{one.frame_bytes} B: {one.lossy_repetitions} of {of} lost something"
         yield from (f"{one.frame_bytes} B: {printable(note, 200)}" for note in one.notes)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from wulf.base.records import Estimate, Pair
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.units import format_change
 from wulf.node.trials.experiment.power import estimate
 from wulf.stats.core.evalues import Positive, more, not_twice, rare
@@ -326,7 +326,7 @@ class StepTest:
             return ""
         if node.of_losses in ("harmed", "shared"):
             lost = node.losses or Loss(0, 0, 0)
-            said = f"{lost.with_it} of {lost.sent} datagrams lost with it, {lost.without} without"
+            said = f"{lost.with_it} of {count(lost.sent, 'datagram')} lost with it, {lost.without} without"
         elif node.failures and node.of_times != "kept":
             said = f"nothing can be measured with it: {printable(node.failures[-1], 300)}"
         elif node.of_times in ("harmed", "shared"):
@@ -339,9 +339,8 @@ class StepTest:
         elif node.of_times == "kept":
             return f"it is not shown that it loses less than {self._plan.loss:.1%} of datagrams"
         else:
-            return (
-                f"it is not shown that it costs less than {self._plan.margin:.0%}, after {self.rounds} rounds"
-            )
+            after = count(self.rounds, "round")
+            return f"it is not shown that it costs less than {self._plan.margin:.0%}, after {after}"
         return said if state == "harmed" else f"{said}; which node of the pair it is cannot be told"
 
 

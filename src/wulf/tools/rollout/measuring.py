@@ -12,7 +12,7 @@ from wulf.base.contracts import Transport
 from wulf.base.errors import ProbeError
 from wulf.base.nodeset import fold, reasons_text
 from wulf.base.records import LaunchResult, NodeRecord, Operation, Pair, Part, Place, ProbeFigure, Workload
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.tool import Progress
 from wulf.node.change import steps
 from wulf.node.change.guard import Guards
@@ -23,7 +23,6 @@ from wulf.node.trials.bench import TrialError, TrialRunner, figure_of, open_runn
 from wulf.node.trials.experiment.objective import SWEEPS, USUAL, VISIT_US
 from wulf.node.trials.loop import WARM_UP
 from wulf.node.trials.open_bench import runner_for
-from wulf.page.words import count
 from wulf.tools.rollout.evidence import STATES, Loss, Match, Reading, Round, State, changing
 from wulf.tools.rollout.schedule import HaltError
 

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from wulf.base.nodeset import fold
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.units import format_change
 from wulf.page import ticks
 from wulf.page.blocks import Block, Command, Notes, Page, Section, Verdict
 from wulf.page.parts import Column, Columns, Figure, Flag, Item, Table, Variant, rounded
-from wulf.page.words import UNKNOWN, change_item, count, duration, percent, sentence
+from wulf.page.words import UNKNOWN, change_item, duration, percent, sentence
 from wulf.tools.rollout import charts
 from wulf.tools.rollout.record import Hardware, RolledFigure, RolledNode, Rollout, RolloutStep
 

@@ -16,6 +16,7 @@ from wulf.base.disjoint_rounds import disjoint
 from wulf.base.errors import WulfError
 from wulf.base.nodeset import fold
 from wulf.base.records import Pair
+from wulf.base.text import count
 from wulf.tools.rollout.evidence import TRIES, Loss, Match, Round, StepTest, together
 from wulf.tools.rollout.record import Hardware, RolledNode, RolloutPlan, RolloutStep
 
@@ -194,7 +195,7 @@ class Course:
         self._sizes[name] = float(self._plan.canary)
         if self._strikes[name] >= STRIKES:
             nodes = fold(one.node for one in bad)
-            self._ended[name] = f"{len(bad)} of {len(outcomes)} nodes had to be put back: {nodes}"
+            self._ended[name] = f"{len(bad)} of {count(len(outcomes), 'node')} had to be put back: {nodes}"
 
     @property
     def waiting(self) -> list[str]:

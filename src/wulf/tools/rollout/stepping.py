@@ -12,10 +12,10 @@ from wulf.base.errors import SchedulerError
 from wulf.base.nodeset import fold
 from wulf.base.records import ChangeOutcome
 from wulf.base.store.files import timestamp
+from wulf.base.text import count
 from wulf.base.tool import Progress
 from wulf.node.fleet import allocation, change
 from wulf.node.trials.open_bench import CONFIRM_WITHIN_S
-from wulf.page.words import count
 from wulf.tools.rollout.evidence import Match, StepTest, changing
 from wulf.tools.rollout.measuring import SilentError, Where, opened
 from wulf.tools.rollout.record import CheckRun, RolledNode, RolloutStep

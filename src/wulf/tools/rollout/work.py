@@ -22,7 +22,7 @@ from wulf.base.store import write_atomically
 from wulf.base.store.kinds import find_run
 from wulf.base.store.tuning import HEAD as TUNED
 from wulf.base.store.tuning import TuningRun, load_tuning
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.tool import Progress
 from wulf.node.change import steps
 from wulf.node.change.guard import Guards
@@ -34,7 +34,6 @@ from wulf.node.fleet.new_run import head, new_seed, place_of
 from wulf.node.trials.bench import job_line, on_nodes
 from wulf.node.trials.open_bench import CONFIRM_WITHIN_S
 from wulf.page.page import html
-from wulf.page.words import count
 from wulf.tools.rollout import page
 from wulf.tools.rollout.evidence import Match, changing
 from wulf.tools.rollout.hardware_kinds import hardware, in_common, made_of

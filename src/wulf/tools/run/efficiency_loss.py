@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from wulf.base.errors import TraceError
+from wulf.base.text import count
 from wulf.base.trace.reader import read
 from wulf.base.trace.summary import summary
 from wulf.node.replay import replaying
@@ -33,7 +34,7 @@ def of(path: Path) -> ScalingLoss:
     found = summary(trace)
     unfinished = sum(rank.run_s is None or rank.lost > 0 for rank in found.ranks)
     if unfinished:
-        raise TraceError(f"{path}: {unfinished} of {len(found.ranks)} ranks have no whole trace")
+        raise TraceError(f"{path}: no whole trace of {unfinished} of {count(len(found.ranks), 'rank')}")
     run_s = max(rank.run_s or 0.0 for rank in found.ranks)
     (alone,) = replaying.replay(path, [Network(_FREE, None)], nodes=[]).results
     ranks = len(found.ranks)

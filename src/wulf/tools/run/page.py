@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.units import format_change
 from wulf.page.blocks import Notes, Page, Verdict, known
 from wulf.page.parts import Column, Item, Table
-from wulf.page.words import change_item, count, estimate_item, percent
+from wulf.page.words import change_item, estimate_item, percent
 from wulf.tools.run.record import Scaling, ScalingLaw, ScalingLoss, ScalingPoint
 
 

@@ -17,7 +17,7 @@ from wulf.base.contracts import Transport
 from wulf.base.errors import EXIT_INTERRUPTED, ProbeError, TransportError, UsageError, WulfError
 from wulf.base.nodeset import reasons_text
 from wulf.base.records import SCHEMA_VERSION, Estimate, NodeRecord
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.tool import Progress
 from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.fleet import allocation, preparation
@@ -144,7 +144,7 @@ def _trace(request: ScalingRequest, writer: ScalingWriter, tracer: Tracer, progr
     losses: list[ScalingLoss] = []
     untraced: dict[int, str] = {}
     for ranks in plan.ranks:
-        progress(f"one launch of {ranks} ranks, recorded")
+        progress(f"one launch of {count(ranks, 'rank')}, recorded")
         path = writer.path / f"ranks-{ranks}.wtrace"
         own = plan.command.replace(RANKS, str(ranks))
         try:
@@ -173,12 +173,12 @@ def _used(nodes: Sequence[str], ranks: int, per_node: int) -> list[str]:
     """Return the nodes that so many ranks are on: all, or as many as it takes at so many on each."""
     if not per_node:
         return list(nodes)
-    count = -(-ranks // per_node)
-    if count > len(nodes):
+    wanted = -(-ranks // per_node)
+    if wanted > len(nodes):
         raise UsageError(
-            f"--ranks {ranks} at {per_node} on a node takes {count} nodes, and there are {len(nodes)}"
+            f"--ranks {ranks} at {per_node} on a node takes {count(wanted, 'node')}, and there are {len(nodes)}"
         )
-    return list(nodes[:count])
+    return list(nodes[:wanted])
 
 
 class _Rounds:
@@ -207,7 +207,7 @@ class _Rounds:
             left = f", about {each_s * (wanted - self._count):.0f} s left" if self._count else ""
             try:
                 for ranks in self._order.sample(list(self._commands), len(self._commands)):
-                    progress(f"round {self._count + 1} of {wanted}: {ranks} ranks{left}")
+                    progress(f"round {self._count + 1} of {wanted}: {count(ranks, 'rank')}{left}")
                     self._take(self._launch(ranks))
             except KeyboardInterrupt:
                 if not self._count:

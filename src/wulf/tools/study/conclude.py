@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wulf.base.records import SCHEMA_VERSION, Estimate, Verdict
+from wulf.base.text import count
 from wulf.stats.core import intervals, linear, regression
 from wulf.stats.core.paired import paired_shift
 from wulf.stats.core.shift import Shift
@@ -242,7 +243,10 @@ def _of_figure(plan: StudyPlan, name: str, pairs: Sequence[_Pair], terms: _Terms
         fitted = linear.fit(rows[:, had], np.array([pair.ratio for pair in pairs])) if had.size else None
         reason = ""
     except linear.SingularError:
-        fitted, reason = None, f"{len(pairs)} pairs of runs do not tell {had.size} effects apart"
+        fitted, reason = (
+            None,
+            f"{count(len(pairs), 'pair')} of runs cannot tell {count(had.size, 'effect')} apart",
+        )
     wanted: list[tuple[Sequence[tuple[int, str]], Floats, int]] = [
         ((level,), _weights(plan, terms, level), column) for level, column in terms.single.items()
     ]

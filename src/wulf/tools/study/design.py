@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from wulf.base.errors import UsageError
+from wulf.base.text import count
 from wulf.tools.study.record import DesignKind, StudyFactor
 
 #: Combinations beyond which a design is a mistake.
@@ -56,7 +57,9 @@ def combinations(factors: Sequence[StudyFactor], kind: DesignKind, runs: int | N
     for factor in factors:
         total *= len(factor.levels)
     if total > MOST_CELLS:
-        raise UsageError(f"a full design of {total} combinations: choose 'one at a time' or 'fractional'")
+        raise UsageError(
+            f"a full design of {count(total, 'combination')}: choose 'one at a time' or 'fractional'"
+        )
     return Design([list(cell) for cell in itertools.product(*_levels(factors))], [])
 
 
@@ -82,15 +85,15 @@ def _fractional(factors: Sequence[StudyFactor], runs: int | None) -> Design:
         raise UsageError(
             f"a fractional design takes two levels of every factor, and {', '.join(long)} has others"
         )
-    count = len(factors)
-    if count < 3:
+    many = len(factors)
+    if many < 3:
         raise UsageError("a fractional design takes three factors or more")
-    basic = (runs or 1 << (count - 1)).bit_length() - 1
-    if 1 << basic <= count:
-        raise UsageError(f"{1 << basic} combinations cannot tell {count} factors apart")
-    if basic >= count:
+    basic = (runs or 1 << (many - 1)).bit_length() - 1
+    if 1 << basic <= many:
+        raise UsageError(f"{count(1 << basic, 'combination')} cannot tell {count(many, 'factor')} apart")
+    if basic >= many:
         return combinations(factors, "full")
-    words = _generators(count, basic)
+    words = _generators(many, basic)
     cells = []
     for signs in itertools.product((0, 1), repeat=basic):
         whole = [*signs, *(_parity(signs, word) for word in words)]

@@ -14,7 +14,7 @@ import msgspec
 from wulf.base import catalogue, toml, user_files
 from wulf.base.errors import ConfigError, UsageError
 from wulf.base.records import Values
-from wulf.base.text import is_interface, nearest
+from wulf.base.text import count, is_interface, nearest
 from wulf.base.units import parse_duration, parse_size
 from wulf.node.change import steps
 from wulf.node.probe import ladder
@@ -620,7 +620,9 @@ def _published(
     if (said.value is None) == (not said.values):
         document.fail(path, "one of value, or sizes and values")
     if len(said.sizes) != len(said.values):
-        document.fail(f"{path}.values", f"{len(said.values)} values of {len(said.sizes)} sizes")
+        document.fail(
+            f"{path}.values", f"{count(len(said.values), 'value')} of {count(len(said.sizes), 'size')}"
+        )
     factor = _UNITS.get(said.unit)
     if said.unit and factor is None:
         document.fail(f"{path}.unit", f"it is none of {', '.join(_UNITS)}")

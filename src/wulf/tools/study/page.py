@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 
 from wulf.base.errors import EXIT_INTERRUPTED
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.units import format_bandwidth, format_bytes, format_time
 from wulf.page.blocks import Block, Notes, Page, Section, Verdict, known
 from wulf.page.parts import Column, Flag, Item, Table
-from wulf.page.words import FLAGS, change_item, count, duration, estimate_item, listed, name, percent
+from wulf.page.words import FLAGS, change_item, duration, estimate_item, listed, name, percent
 from wulf.tools.study.design import FEWEST
 from wulf.tools.study.record import (
     Study,
@@ -216,7 +216,7 @@ def _log(effect: StudyEffect) -> float:
 def _said(plan: StudyPlan, result: StudyResult) -> tuple[str, ...]:
     lines = []
     if result.runs < result.wanted:
-        made = f"{result.runs} of {result.wanted} runs were made"
+        made = f"{result.runs} of {count(result.wanted, 'run')} made"
         why = {"budget": "the budget ended it", "interrupted": "it was interrupted"}.get(
             result.status, "it goes on"
         )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Sequence
-from itertools import count
 from pathlib import Path
 
 import msgspec
@@ -13,7 +13,7 @@ from wulf.base.errors import UsageError
 from wulf.base.records import SCHEMA_VERSION
 from wulf.base.store.files import timestamp
 from wulf.base.store.kinds import find_run
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.tool import Progress
 from wulf.node.cluster import inventory
 from wulf.node.fleet import allocation, change
@@ -180,7 +180,7 @@ def _go_on(request: StudyRequest, begin_s: float, progress: Progress, hpl: Hpl) 
         with StudyWriter(path, run.manifest) as writer:
             budget_s = request.budget_s or run.manifest.plan.budget_s
             writer.resumed(msgspec.structs.replace(run.manifest.plan, budget_s=budget_s))
-            progress.note(f"run: {path}, going on after {len(run.trials)} runs")
+            progress.note(f"run: {path}, going on after {count(len(run.trials), 'run')}")
             return _carry_out(writer, run.trials, performer, begin_s, progress)
 
 
@@ -219,7 +219,7 @@ def _turns(
     """Make the runs that there are not yet; return how it ended."""
     plan = writer.manifest.plan
     done = _done(trials, plan)
-    numbers = count(len(trials))
+    numbers = itertools.count(len(trials))
     wanted = [
         turn
         for turn in design.turns(len(plan.cells), plan.replications, plan.seed)

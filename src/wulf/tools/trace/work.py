@@ -25,7 +25,7 @@ from wulf.base.native import build
 from wulf.base.native.build import MpiLibrary
 from wulf.base.nodeset import reasons_text
 from wulf.base.records import NodeRecord
-from wulf.base.text import printable
+from wulf.base.text import HAS, WAS, count, printable
 from wulf.base.trace.layout import HEADER_BYTES
 from wulf.base.trace.reader import Trace, read
 from wulf.base.trace.summary import run_time
@@ -98,7 +98,7 @@ def differences(found: Sequence[Traced]) -> str:
         return ""
     middle = statistics.median(known)
     return (
-        f"{len(known)} launches took {format_time(min(known))} to {format_time(max(known))}, the median "
+        f"{count(len(known), 'launch')} took {format_time(min(known))} to {format_time(max(known))}, the median "
         f"{format_time(middle)} (−{1 - min(known) / middle:.1%}, +{max(known) / middle - 1:.1%})"
     )
 
@@ -310,7 +310,8 @@ def _packed(
         raise TraceError(
             f"each of {request.ranks} ranks was alone: the program's MPI library is not {note['library']} (--mpi)"
             if found.ranks == 1
-            else f"{request.ranks} ranks were started, and {found.ranks} have left a trace"
+            else f"{count(request.ranks, 'rank', verbs=WAS)} started, and "
+            f"{count(found.ranks, 'rank', verbs=HAS)} left a trace"
         )
     return Traced(trace=found, exit_code=exit_code)
 

@@ -25,6 +25,7 @@ from wulf.base.records import (
 )
 from wulf.base.store import find_run
 from wulf.base.store.tuning import HEAD, TuningRun, TuningWriter, load_tuning
+from wulf.base.text import count
 from wulf.node.change import apply, steps
 from wulf.node.change.guard import Guards
 from wulf.node.cluster import inventory
@@ -185,7 +186,7 @@ def go_on(name: str, runs: Path, budget_s: float | None, watcher: Watcher, *, se
                 rest_s = allocation.capped(budget_s or manifest.plan.budget_s, watcher.note)
                 plan = msgspec.structs.replace(manifest.plan, budget_s=rest_s)
                 writer.resumed(plan)
-                watcher.note(f"run: {path}, going on after {len(earlier.trials)} trials")
+                watcher.note(f"run: {path}, going on after {count(len(earlier.trials), 'trial')}")
                 result = _search(writer, earlier.trials, ready.bench, watcher)
         if set_kept:
             _keep(path, result, config, guards, records, watcher)

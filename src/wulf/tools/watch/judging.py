@@ -14,7 +14,7 @@ from wulf.base.must_see import must_see
 from wulf.base.records import SCHEMA_VERSION
 from wulf.base.records.watched import Alarm, Coverage, Shown, WatchedSeries, WatchReport, WatchRun
 from wulf.base.store.history import History, Rows
-from wulf.base.text import printable
+from wulf.base.text import HAS, count, printable
 from wulf.base.units import format_bytes, format_share
 from wulf.stats.core.changes import SOON
 from wulf.tools.watch.history import alarms as alarming
@@ -222,7 +222,7 @@ def _untold(runs: Sequence[WatchRun], done: Sequence[WatchRun], shown: Sequence[
     silent = len(runs) - (runs.index(done[-1]) + 1) if done else 0
     if silent >= SILENT:
         why = printable(runs[-1].reason, _REASON) or runs[-1].status
-        yield f"the last {silent} runs have measured nothing ({why})"
+        yield f"the last {count(silent, 'run', verbs=HAS)} measured nothing ({why})"
     for one in shown:
         wanted = must_see(one.size_bytes)
         if not one.smallest <= wanted:

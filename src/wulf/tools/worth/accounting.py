@@ -15,7 +15,7 @@ from pathlib import PurePath
 
 from wulf.base import nodeset
 from wulf.base.errors import ConfigError, UsageError
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.tools.worth.money import YEAR_H
 
 FIELDS = ("JobID", "JobName", "NNodes", "NTasks", "ElapsedRaw", "Start", "End", "NodeList")
@@ -112,11 +112,12 @@ def _unknown(origin: str, program: Traced, jobs: Sequence[_Job]) -> str:
     for job in jobs:
         hours[job.name, job.nodes] += job.nodes * job.seconds / _HOUR_S
     most = ", ".join(
-        f"{printable(name, 40)} on {nodes} nodes ({taken:.3g} node-hours)"
+        f"{printable(name, 40)} on {count(nodes, 'node')} ({taken:.3g} node-hours)"
         for (name, nodes), taken in sorted(hours.items(), key=lambda one: -one[1])[:_TOLD]
     )
     return (
-        f"{origin} has no job like {program.trace} ({program.ranks} ranks on {program.nodes} nodes); most were {most}: "
+        f"{origin} has no job like {program.trace} ({count(program.ranks, 'rank')} on {count(program.nodes, 'node')}); "
+        f"most were {most}: "
         "name the trace as its jobs are, or give --jobs a file of your own"
     )
 

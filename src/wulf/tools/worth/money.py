@@ -10,6 +10,7 @@ from wulf.base import toml
 from wulf.base.catalogue import Data
 from wulf.base.errors import ConfigError
 from wulf.base.networks import Bounds, Costs
+from wulf.base.text import count
 from wulf.base.toml import Document
 
 _Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
@@ -94,7 +95,8 @@ def read_jobs(text: bytes, origin: str) -> Document[JobMix]:
             document.fail(f"job[{place}].trace", "a trace is there twice: give it one share")
         if job.nodes > mix.nodes:
             document.fail(
-                f"job[{place}].nodes", f"{job.trace} runs on {job.nodes} nodes, of a cluster of {mix.nodes}"
+                f"job[{place}].nodes",
+                f"{job.trace} runs on {count(job.nodes, 'node')}, of a cluster of {mix.nodes}",
             )
         names.add(job.trace)
     return document

@@ -12,6 +12,7 @@ from wulf.base.errors import ConfigError, UsageError
 from wulf.base.records import SCHEMA_VERSION
 from wulf.base.records.predicted import NEAR
 from wulf.base.store import Run, opened
+from wulf.base.text import count
 from wulf.base.toml import Document
 from wulf.base.tool import Progress
 from wulf.base.trace.reader import read
@@ -157,14 +158,14 @@ def _require_carrying(request: WorthRequest, jobs: Document[JobMix], place: int,
     if question.trace.ranks != job.ranks:
         jobs.fail(
             f"job[{place}].ranks",
-            f"{path} is of {question.trace.ranks} ranks, the jobs are of {job.ranks}: how a program scales is not in "
-            f"a trace; trace it with {job.ranks} ranks",
+            f"{path} is of {count(question.trace.ranks, 'rank')}, the jobs are of {job.ranks}: how a program scales is "
+            f"not in a trace; trace it with {count(job.ranks, 'rank')}",
         )
     if nodes != job.nodes:
         jobs.fail(
             f"job[{place}].nodes",
-            f"{path} is of {nodes} nodes, the jobs are of {job.nodes}: trace it there, or say with --ranks-per-node "
-            "how ranks are placed",
+            f"{path} is of {count(nodes, 'node')}, the jobs are of {job.nodes}: trace it there, or say with "
+            "--ranks-per-node how ranks are placed",
         )
     if nodes == 1:
         raise UsageError(
@@ -182,8 +183,8 @@ def _require_carrying(request: WorthRequest, jobs: Document[JobMix], place: int,
         )
     if question.wildcards and not request.as_traced:
         raise UsageError(
-            f"{path} has {question.wildcards} receives from any source, which another network may order otherwise: "
-            "--as-traced values it as if the order stayed"
+            f"{path} has {count(question.wildcards, 'receive')} from any source, which another network may order "
+            "otherwise: --as-traced values it as if the order stayed"
         )
 
 

@@ -13,7 +13,7 @@ from heapq import heapify, heappop, heappush
 from typing import Literal, NoReturn
 
 from wulf.base.errors import TraceError
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.trace.imported import numbers
 from wulf.base.trace.imported.numbers import Fail
 from wulf.base.trace.imported.steps import Steps
@@ -160,7 +160,9 @@ def _stream(rank: int, ranks: int, steps: list[_Step], origin: str) -> bytes:
     order = list(_in_order(steps))
     if len(order) < len(steps):
         left = len(steps) - len(order)
-        raise TraceError(f"{origin}: rank {rank}: {left} steps wait for each other in a circle")
+        raise TraceError(
+            f"{origin}: rank {rank}: {count(left, 'step')} in a circle, each waiting for another"
+        )
     for number in order:
         step = steps[number]
         for before in sorted(step.after & begun.keys()):

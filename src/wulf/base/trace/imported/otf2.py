@@ -12,7 +12,7 @@ from typing import IO, Any, NamedTuple
 import msgspec
 
 from wulf.base.errors import TraceError
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.trace.imported import otf2_program, otf2_streams
 from wulf.base.trace.imported.otf2_ranks import Ranks
 from wulf.base.trace.imported.otf2_record import Archive, Definitions, End
@@ -58,7 +58,9 @@ def _within(directory: Path) -> Path:
     """Return the anchor file of the archive in a directory, such as Score-P makes one for each run."""
     found = sorted(directory.glob("*.otf2"))
     if len(found) != 1:
-        raise TraceError(f"{directory}: {len(found)} anchor files (*.otf2) are in it: name the one to read")
+        raise TraceError(
+            f"{directory}: {count(len(found), 'anchor file')} (*.otf2) are in it: name the one to read"
+        )
     return found[0]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.trace.imported import otf2_calls as calls
 from wulf.base.trace.imported.numbers import MOST_BYTES, MOST_NS, MOST_TAG
 from wulf.base.trace.imported.otf2_record import MOST_RECORDS, Archive, Rank, Record, Thread
@@ -149,7 +149,7 @@ class Ranks:
                 f"more than {MOST_RECORDS} records of MPI: record fewer iterations of the program"
             )
         if record.bytes > MOST_BYTES:
-            self._archive.fail(f"rank {rank.rank}: damaged: a message of {record.bytes} bytes")
+            self._archive.fail(f"rank {rank.rank}: damaged: a message of {count(record.bytes, 'byte')}")
         if thread.depth or thread.is_bare:
             thread.records.append(record)
         else:  # a recorder without regions
@@ -319,7 +319,9 @@ class Ranks:
         if members is None:
             return None
         if max(sent, received) > MOST_BYTES:
-            self._archive.fail(f"rank {rank.rank}: damaged: a collective of {max(sent, received)} bytes")
+            self._archive.fail(
+                f"rank {rank.rank}: damaged: a collective of {count(max(sent, received), 'byte')}"
+            )
         kind, own = KINDS[which], members.index(rank.rank) if members else 0
         part = Part(kind, own, max(len(members), 1), sent, received)
         size = own_bytes(part, self._archive.said.eztrace)
@@ -328,7 +330,7 @@ class Ranks:
         root = own if root == _ROOT_SELF else root
         if root >= part.ranks:
             self._archive.fail(
-                f"rank {rank.rank}: {kind.name.lower()} of {part.ranks} ranks from root {root}"
+                f"rank {rank.rank}: {kind.name.lower()} of {count(part.ranks, 'rank')} from root {root}"
             )
         return Record(kind, comm, root, bytes=size)
 

@@ -11,6 +11,7 @@ from typing import NoReturn
 import msgspec
 
 from wulf.base.errors import TraceError
+from wulf.base.text import count
 from wulf.base.trace.imported.numbers import MOST_NS, MOST_RANKS
 from wulf.base.trace.layout import NOBODY, WORLD, Kind, Unsound
 
@@ -148,7 +149,7 @@ class Archive:
     def __init__(self, said: Definitions, origin: str) -> None:
         self._origin = origin
         if not 0 < said.resolution <= MOST_NS:
-            self.fail(f"its clock has {said.resolution} ticks in a second")
+            self.fail(f"its clock has {count(said.resolution, 'tick')} in a second")
         if not said.ranks or not said.threads:
             self.fail("it names no ranks of MPI: it is not of an MPI program, or was recorded without MPI")
         if len(said.ranks) > MOST_RANKS:

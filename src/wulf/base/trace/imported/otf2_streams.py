@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from wulf.base.text import count
 from wulf.base.trace.imported.numbers import MOST_NS
 from wulf.base.trace.imported.otf2_record import Archive, End, Rank, Record
 from wulf.base.trace.imported.otf2_sizes import SIZED, SUMMED
@@ -36,7 +37,7 @@ def streams(archive: Archive, end: End) -> list[bytes]:
         Calls that others depend on are missing.
     """
     for location, (announced, there) in end.missing.items():
-        archive.fail(f"cut off: {announced} records of location {location} are announced, {there} are there")
+        archive.fail(f"cut off: {there} of {count(announced, 'record')} of location {location}")
     for rank in archive.ranks:
         _close(archive, rank)
         _compute_at_ends(archive, rank, end)
@@ -79,10 +80,10 @@ def _note_unmatched(archive: Archive) -> None:
         archive.ranks[to].marks.add(Unsound.PASSED)
     if wrong:
         source, to = wrong[0]
-        more = f" (and so for {len(wrong) - 1} other pairs)" if len(wrong) > 1 else ""
+        more = f" (and so for {count(len(wrong) - 1, 'other pair')})" if len(wrong) > 1 else ""
         archive.notes.append(
-            f"rank {source} sends {sent[wrong[0]]} messages to rank {to}, which receives {received[wrong[0]]}{more}: "
-            "calls are missing"
+            f"rank {source} sends {count(sent[wrong[0]], 'message')} to rank {to}, which receives "
+            f"{received[wrong[0]]}{more}: calls are missing"
         )
 
 
@@ -97,14 +98,14 @@ def _pairs(archive: Archive, rank: Rank, kinds: Sequence[Kind]) -> Iterator[tupl
 def _note_without(archive: Archive) -> None:
     """Name calls without a record of what they moved: to nobody, or of a kind that is not recorded."""
     without = sum((rank.without for rank in archive.ranks), Counter[str]())
-    for call, count in sorted(without.items()):
+    for call, calls in sorted(without.items()):
         if archive.known[call]:
             archive.notes.append(
-                f"{count} calls of MPI_{call} moved nothing: taken as those to MPI_PROC_NULL"
+                f"{count(calls, 'call')} of MPI_{call} moved nothing: taken as to MPI_PROC_NULL"
             )
             continue
         archive.notes.append(
-            f"{count} calls of MPI_{call} are there without what they moved: it is not recorded"
+            f"{count(calls, 'call')} of MPI_{call} without what was moved: it is not recorded"
         )
         for rank in archive.ranks:
             if rank.without[call]:
@@ -116,11 +117,14 @@ def _note_others(archive: Archive, end: End) -> None:
         listed = ", ".join(f"{count} {name}" for name, count in sorted(end.others.items()))
         archive.notes.append(f"records that say nothing of messages: {listed}")
     if archive.said.others:
-        archive.notes.append(f"{archive.said.others} locations are no threads of a CPU, and not read")
+        archive.notes.append(
+            f"not read: {count(archive.said.others, 'location')} other than threads of a CPU"
+        )
     summed = sum(record.kind in SUMMED for rank in archive.ranks for record in rank.records)
     if summed:
         archive.notes.append(
-            f"{summed} calls of MPI_Alltoallv or MPI_Alltoallw: OTF2 has only sums, taken as equal shares of all ranks"
+            f"{count(summed, 'call')} of MPI_Alltoallv or MPI_Alltoallw: OTF2 has only sums, taken as equal shares of "
+            "all ranks"
         )
 
 
@@ -135,8 +139,8 @@ def _numbers(archive: Archive) -> list[_Numbers]:
     """
     users = Counter(comm for rank in archive.ranks for comm in rank.used)
     shared: dict[tuple[int, ...], set[int]] = defaultdict(set)
-    for comm, count in users.items():
-        if count > 1:
+    for comm, several in users.items():
+        if several > 1:
             shared[archive.members[comm]].add(comm)
     return [_numbers_of(archive, rank, shared) for rank in archive.ranks]
 

@@ -7,6 +7,7 @@ import math
 import msgspec
 
 from wulf.base.records import Phase, Trial, TunePlan
+from wulf.base.text import count
 from wulf.node.trials.experiment import power
 from wulf.node.trials.experiment.evidence import Model
 from wulf.node.trials.experiment.results import Known
@@ -59,7 +60,9 @@ class ControlTrials:
             self._blocks.append([cost for trial in pair for cost in self.asker.objective(trial)])
             self._clean.append(not any(trial.contamination for trial in pair))
         if not any(self._blocks):
-            raise Unmeasurable(f"the original settings gave no value in {2 * len(self._blocks)} trials")
+            raise Unmeasurable(
+                f"the original settings gave no value in {count(2 * len(self._blocks), 'trial')}"
+            )
         yield from self._measure_within()
         self.foresee()
         return True

@@ -9,6 +9,7 @@ import numpy as np
 import scipy
 
 from wulf.base.records import Values
+from wulf.base.text import count
 from wulf.node.trials.experiment.evidence import Arm
 
 #: p value of "it fails as often without it" at which a value is blamed.
@@ -41,7 +42,7 @@ class Failing:
     def blame(self, arm: Arm) -> None:
         """Try a value no more."""
         failed = self.failed[arm]
-        self.out[arm] = f"no value in {failed} of {failed + self.succeeded[arm]} trials"
+        self.out[arm] = f"no value in {failed} of {count(failed + self.succeeded[arm], 'trial')}"
 
     def unreliable(self, setting: Values) -> Arm | None:
         """Value of a setting with which trials fail more often than without; None where none is plain."""

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from wulf.base.nodeset import fold
 from wulf.base.records import Estimate
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.units import format_bytes, format_change
 from wulf.page.blocks import Code, Page, Section, Verdict
 from wulf.page.parts import Column, Columns, Figure, Flag, Item, Table, Variant
-from wulf.page.words import change_item, count, duration, name, percent
+from wulf.page.words import change_item, duration, name, percent
 from wulf.tools.collectives.page import charts
 from wulf.tools.collectives.record import (
     CollectiveTuning,
@@ -119,7 +119,7 @@ def _lines(found: CollectiveTuning) -> list[str]:
     for one, why in found.dropped.items():
         lines.append(f"{name(one)} is left out of the file: {printable(why, 300)}")
     for missed in found.not_searched:
-        what = f"{name(missed.collective)} of {missed.ranks} ranks"
+        what = f"{name(missed.collective)} of {count(missed.ranks, 'rank')}"
         lines.append(
             f"{what} was not searched to the end, its default fails: {printable(missed.reason, 300)}"
         )
@@ -138,7 +138,7 @@ def _lines(found: CollectiveTuning) -> list[str]:
     if found.held_out:
         worst = max(found.held_out, key=lambda cell: cell.ratio.value)
         lines.append(
-            f"The worst intermediate size: {worst.collective} of {worst.ranks} ranks at "
+            f"The worst intermediate size: {worst.collective} of {count(worst.ranks, 'rank')} at "
             f"{format_bytes(worst.size_bytes)}, {format_change(worst.ratio)}; up to "
             f"+{percent(worst.limit - 1)} may be chance there."
         )
@@ -154,7 +154,7 @@ def _beside(control: Estimate | None) -> str:
 
 def _failure(one: HeldOutFailure) -> str:
     """Say what kept held-out sizes from being judged."""
-    who = f"{name(one.collective)} of {one.ranks} ranks at intermediate sizes"
+    who = f"{name(one.collective)} of {count(one.ranks, 'rank')} at intermediate sizes"
     failed = [
         f"{count(launches, 'launch')} {way} the file failed"
         for launches, way in ((one.with_file, "with"), (one.without_file, "without"))

@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from wulf.base.errors import WulfError
+from wulf.base.text import count
 
 #: The library's own decision.
 BUILT_IN = 0
@@ -75,5 +76,5 @@ def require_ordered(rules: Rules) -> None:
             begins = [rule.from_bytes for rule in block.rules]
             if begins[:1] != [0] or begins != sorted(set(begins)):
                 raise RuleFileError(
-                    f"{collective}, {block.ranks} ranks: message sizes must begin with 0 and ascend: {begins}"
+                    f"{collective}, {count(block.ranks, 'rank')}: message sizes must begin with 0 and ascend: {begins}"
                 )

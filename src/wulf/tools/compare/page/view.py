@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from wulf.base.must_see import must_see
 from wulf.base.nodeset import fold
 from wulf.base.records import CellComparison, Comparison, Operation, Place
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.units import format_bytes, format_changes, format_sizes, format_unseen
 from wulf.page import ticks
 from wulf.page.blocks import Page, Paragraph, Section, Verdict, known
@@ -19,7 +19,6 @@ from wulf.page.words import (
     UNKNOWN,
     axis,
     change_item,
-    count,
     listed,
     name,
     noun,

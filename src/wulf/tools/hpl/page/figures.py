@@ -5,9 +5,9 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
+from wulf.base.text import count
 from wulf.base.units import format_value
 from wulf.page.parts import Columns, Figure, Variant, rounded
-from wulf.page.words import count
 from wulf.tools.hpl.page import charts
 from wulf.tools.hpl.record import HplLaunch, HplResult
 

@@ -6,11 +6,11 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from wulf.base.nodeset import fold
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.units import format_estimate, format_spread, format_value
 from wulf.page.blocks import Key, Keys, Notes, Page, PageOnly, Paragraph, Section, Verdict, known
 from wulf.page.parts import Column, Item, Table
-from wulf.page.words import change_item, count, duration, estimate_item, moment, name
+from wulf.page.words import change_item, duration, estimate_item, moment, name
 from wulf.tools.hpl.page import figures
 from wulf.tools.hpl.record import HplLaunch, HplManifest, HplResult
 
@@ -163,7 +163,7 @@ def _points(manifest: HplManifest, result: HplResult) -> Iterator[str]:
     total = sum(result.launches.values())
     yield (
         f"{count(total, 'launch', 'launches')}, {result.cut} cut short, {result.failed} failed; "
-        f"{result.settings} settings can be made of the values tried"
+        f"{count(result.settings, 'setting')} can be made of the values tried"
     )
     yield from (printable(note, 400) for note in result.notes)
 

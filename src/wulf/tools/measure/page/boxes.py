@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from wulf.base.records import CellEstimate, LaunchPoint, Place
+from wulf.base.text import count
 from wulf.base.units import format_bytes
 from wulf.page import ticks
 from wulf.page.parts import Figure, Raw, Variant, rounded
-from wulf.page.words import Terms, count
+from wulf.page.words import Terms
 from wulf.tools.measure.page import charts
 
 QUANTILES = ("min", "p5", "p25", "p50", "p75", "p95", "p99", "p99.9", "max")
@@ -42,7 +43,7 @@ def _size_variant(terms: Terms, pair: Place, cells: Sequence[CellEstimate]) -> V
         label=terms.name(pair),
         datasets={"main": main | columns([cell.quantiles_s for cell in drawn])},
         summary=f"Box plot of {terms.quantity} on {terms.name(pair)} for {count(len(drawn), 'size')}, "
-        f"over {sum(cell.iterations for cell in drawn)} iterations.",
+        f"over {count(sum(cell.iterations for cell in drawn), 'iteration')}.",
         caption=f"All iterations of all launches, none dropped. {BOX_TEXT}",
     )
 
@@ -80,7 +81,7 @@ def _launch_variant(terms: Terms, pair: Place, cells: Sequence[CellEstimate]) ->
         label=terms.name(pair),
         datasets={"main": main | columns([point.quantiles_s for point in drawn])},
         summary=f"Box plot of {terms.value} on {terms.name(pair)} for {count(len(drawn), 'launch')}, "
-        f"over {sum(cell.iterations for cell in cells)} iterations.",
+        f"over {count(sum(cell.iterations for cell in cells), 'iteration')}.",
         caption=f"All iterations of each launch, none dropped. {BOX_TEXT}",
     )
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from wulf.base.records import CellEstimate, CurveModel, LineFit, Place
+from wulf.base.text import count
 from wulf.base.units import format_estimate
 from wulf.page import ticks
 from wulf.page.parts import Columns, Figure, Variant, rounded
-from wulf.page.words import Terms, count
+from wulf.page.words import Terms
 from wulf.tools.measure.page import charts
 
 METHODS = {"theil-sen": "Theil–Sen", "least-squares": "least squares"}

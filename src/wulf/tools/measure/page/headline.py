@@ -17,10 +17,10 @@ from wulf.base.records import (
     Place,
     Plan,
 )
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.units import format_bytes, format_value
 from wulf.page.parts import Item, KeyFigure, Warning
-from wulf.page.words import Terms, count, estimate_item, listed, moment, name, percent
+from wulf.page.words import Terms, estimate_item, listed, moment, name, percent
 
 Trust = Literal["good", "fair", "poor", "nothing"]
 
@@ -222,7 +222,7 @@ def _why(estimate: Estimate, cell: CellEstimate | None) -> str:
         said.append(f"two modes in {cell.launches_with_modes} of {of}, with {shares} of the messages")
     if cell.range_s is not None:
         low, high = (format_value(value, cell.time.unit) for value in cell.range_s)
-        groups = f", in {cell.modes_between} groups" if cell.modes_between > 1 else ""
+        groups = f", in {count(cell.modes_between, 'group')}" if cell.modes_between > 1 else ""
         said.append(f"nine of ten launch medians lie between {low} and {high}{groups}")
     return f"no single figure: {'; '.join(said)}; median {estimate_item(estimate).text}"
 

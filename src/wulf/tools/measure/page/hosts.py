@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 
 from wulf.base.nodeset import fold
 from wulf.base.records import CpuNoise, Estimate, HostAdvice, HostNoise, Operation
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.units import format_spread, format_time, format_value
 from wulf.page import ticks
 from wulf.page.blocks import Block, Cards, Paragraph, Section
 from wulf.page.parts import Card, Column, Figure, Item, Raw, Table, Variant, rounded
-from wulf.page.words import count, estimate_item, name, rest
+from wulf.page.words import estimate_item, name, rest
 from wulf.tools.measure.page import charts
 
 #: CPUs in the table, and in the chart: the noisiest.

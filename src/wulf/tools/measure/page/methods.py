@@ -8,9 +8,9 @@ from collections.abc import Collection, Sequence
 
 from wulf.base.nodeset import fold
 from wulf.base.records import Analysis, CellEstimate, Launch, Manifest, NodeRecord, Place, Plan
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.units import format_bytes, format_fact, format_time
-from wulf.page.words import count, duration, listed, moment, name, noun, percent, quantity
+from wulf.page.words import duration, listed, moment, name, noun, percent, quantity
 from wulf.tools.measure.page.provenance import clock_texts
 
 #: Values of one fact that are told apart; a methods paragraph is no inventory.
@@ -189,12 +189,11 @@ def _within(manifest: Manifest) -> str:
     visits = f"about {format_time(plan.workload.visit_us / 1e6)} a visit; no value is discarded."
     if _sized(manifest):
         return (
-            f"Within a launch every size is warmed up and then visited {plan.workload.sweeps} times in random "
+            f"Within a launch every size is warmed up and then visited {count(plan.workload.sweeps, 'time')} in random "
             f"order (seed {plan.seed}), {visits}"
         )
-    return (
-        f"Within a launch the operation is warmed up and then visited {plan.workload.sweeps} times, {visits}"
-    )
+    often = count(plan.workload.sweeps, "time")
+    return f"Within a launch the operation is warmed up and then visited {often}, {visits}"
 
 
 def _intervals(manifest: Manifest, cells: Sequence[CellEstimate]) -> str:
@@ -239,4 +238,4 @@ def _clock(launches: Sequence[Launch]) -> str:
 
 def _span(replicates: Sequence[int]) -> str:
     low, high = replicates[0], replicates[-1]
-    return count(low, "launch") if low == high else f"{low} to {high} launches"
+    return count(low, "launch") if low == high else f"{low} to {count(high, 'launch')}"

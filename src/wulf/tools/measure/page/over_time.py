@@ -6,10 +6,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from wulf.base.records import Cell, Operation, PeriodEstimate, Place, WeekendRatio
+from wulf.base.text import count
 from wulf.base.units import format_bytes, format_estimate
 from wulf.page import ticks
 from wulf.page.parts import Column, Figure, Item, Raw, Table, Variant
-from wulf.page.words import Terms, change_item, count, estimate_item, name, place_name
+from wulf.page.words import Terms, change_item, estimate_item, name, place_name
 from wulf.tools.measure.page import charts
 from wulf.tools.measure.page.boxes import BOX_TEXT, columns
 
@@ -114,7 +115,7 @@ def _variant(terms: Terms, pair: Place, periods: Sequence[PeriodEstimate]) -> Va
         label=terms.name(pair),
         datasets={"main": main | columns([one.quantiles_s for one in drawn])},
         summary=f"Box plot of {terms.quantity} on {terms.name(pair)} for {count(len(drawn), 'period')}, "
-        f"over {sum(one.iterations for one in drawn)} iterations.",
+        f"over {count(sum(one.iterations for one in drawn), 'iteration')}.",
         caption=f"All iterations of the launches of each period, none dropped. {BOX_TEXT}",
     )
 

@@ -9,10 +9,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from wulf.base.records.emulated import Emulated, EmulatedEdge, EmulatedPattern, EmulatedProgram
+from wulf.base.text import count
 from wulf.base.units import format_bytes
 from wulf.page import ticks
 from wulf.page.parts import Columns, Figure, Variant, rounded
-from wulf.page.words import count, name, sentence
+from wulf.page.words import name, sentence
 from wulf.tools.measure.page import pattern_charts as charts
 from wulf.tools.measure.page.pattern_layout import Point, around, places
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from wulf.base.records import Estimate
 from wulf.base.records.emulated import Emulated, EmulatedPattern, EmulatedProgram, EmulatedTimes
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.units import format_bytes, format_spread, format_time
 from wulf.page.blocks import Code, Notes, Paragraph, Section
 from wulf.page.parts import Column, Item, Table
-from wulf.page.words import count, estimate_item, name, percent
+from wulf.page.words import estimate_item, name, percent
 from wulf.tools.measure.page import pattern_figures as figures
 
 #: Computing that took so much more or less than it was asked for is worth a word.

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from wulf.base.nodeset import fold_reasons, impersonal
 from wulf.base.records import OWN_FACTS, PASSING_FACTS, FactValue, Launch, Manifest, NodeRecord, Operation
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.units import fact_label, format_fact
 from wulf.page.parts import Column, Item, Table
-from wulf.page.words import UNKNOWN, count, duration, heading, listed, moment, name, noun, place_name
+from wulf.page.words import UNKNOWN, duration, heading, listed, moment, name, noun, place_name
 
 #: Characters of a fact or a reason that are printed.
 TEXT_LIMIT = 200
@@ -179,7 +179,7 @@ def provenance_table(manifest: Manifest, launches: Sequence[Launch]) -> Table:
         ("seed", str(plan.seed)),
         (
             "budget",
-            f"{duration(plan.budget_s)}, {plan.min_launches} to {plan.max_launches} launches per cell",
+            f"{duration(plan.budget_s)}, {plan.min_launches} to {count(plan.max_launches, 'launch')} per cell",
         ),
         ("schema", str(manifest.schema_version)),
     ]

@@ -18,10 +18,10 @@ from wulf.base.records import (
     Place,
     Segment,
 )
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.units import format_bytes, format_sizes, format_time, format_value
 from wulf.page.parts import Column, Flag, Item, PairDetail, Table
-from wulf.page.words import Terms, count, estimate_item, heading, listed, noun, percent, place_name, sized
+from wulf.page.words import Terms, estimate_item, heading, listed, noun, percent, place_name, sized
 from wulf.tools.measure.page.boxes import QUANTILES
 from wulf.tools.measure.page.fits import equation
 

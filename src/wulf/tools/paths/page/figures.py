@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 
+from wulf.base.text import count
 from wulf.page.fabric import Fabric
 from wulf.page.parts import Figure
-from wulf.page.words import count
 from wulf.tools.paths.record import Paths
 
 

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from wulf.base.nodeset import fold
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.units import format_estimate, format_share, format_value
 from wulf.page.blocks import Block, Command, Page, Section, Verdict, known
 from wulf.page.parts import Column, Flag, Item, Table
-from wulf.page.words import count, percent
+from wulf.page.words import percent
 from wulf.tools.paths.bonds import ONE_MEMBER
 from wulf.tools.paths.page import figures
 from wulf.tools.paths.record import Culprit, PathEffect, Paths, Sight, Way
@@ -64,7 +64,7 @@ def verdict(found: Paths) -> Iterator[str]:
     for pair, why in list(found.missing.items())[:NAMED]:
         yield f"  not measured: {printable(pair, 100)}: {printable(why, 200)}"
     if len(found.missing) > NAMED:
-        yield f"  not measured: {len(found.missing) - NAMED} more pairs"
+        yield f"  not measured: {count(len(found.missing) - NAMED, 'more pair')}"
 
 
 def _answer(found: Paths) -> str:
@@ -123,7 +123,7 @@ def _portion(share: float | None) -> str:
 
 def _reach(culprit: Culprit) -> str:
     share = percent(culprit.share)
-    return f"{culprit.suffering} of {culprit.flows} flows ({share}) {_pairs(culprit)} suffer"
+    return f"{culprit.suffering} of {count(culprit.flows, 'flow')} ({share}) {_pairs(culprit)} suffer"
 
 
 def _pairs(culprit: Culprit) -> str:
@@ -144,8 +144,9 @@ def _folded(nodes: Iterable[str]) -> str:
 def _mpi(found: Paths) -> str:
     mpi = found.mpi
     return (
-        f"a job with one TCP connection between each two nodes: {mpi.suffering:.1f} of {mpi.connections} connections "
-        f"suffer on average; that none does has a chance of {percent(1 - mpi.any)}"
+        f"a job with one TCP connection between each two nodes: {mpi.suffering:.1f} of "
+        f"{count(mpi.connections, 'connection')} suffer on average; that none does has a chance of "
+        f"{percent(1 - mpi.any)}"
     )
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from wulf.base.records import Contended, Prediction
 from wulf.base.records.contended import Contention
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.units import format_spread
 from wulf.page.parts import Column, Flag, Item, Table
-from wulf.page.words import UNKNOWN, change_item, count, name
+from wulf.page.words import UNKNOWN, change_item, name
 
 
 def table(found: Prediction, flags: dict[str, Flag]) -> Table | None:

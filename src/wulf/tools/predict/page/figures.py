@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wulf.base.records import Estimate, Prediction
+from wulf.base.text import count
 from wulf.base.units import format_bandwidth, format_spread, format_time
 from wulf.page import ticks
 from wulf.page.parts import Columns, Figure, Variant, rounded
-from wulf.page.words import change_item, count, lines_drawn
+from wulf.page.words import change_item, lines_drawn
 from wulf.tools.predict.page import charts
 
 #: Of the curve by bandwidth only so much is drawn: times the run time now.

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 
 from wulf.base.records import Estimate, Floor, HopSource, PathShares, Predicted, Prediction
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.units import format_bandwidth, format_bytes, format_share, format_spread, format_time
 from wulf.page.blocks import Notes, Page, PageOnly, Section, Verdict, known
 from wulf.page.parts import Column, Flag, Item, Table
-from wulf.page.words import change_item, count, name
+from wulf.page.words import change_item, name
 from wulf.tools.predict.page import contention, figures, timelines
 
 FLAGS: dict[str, Flag] = {
@@ -90,7 +90,7 @@ def _lede(found: Prediction) -> str:
     command = f"{printable(found.command, 200)}: " if found.command else ""
     own = (
         f"it took {format_time(found.own_s)} as it was traced "
-        + ("(one run, no interval)" if found.traces == 1 else f"(median of {found.traces} runs)")
+        + ("(one run, no interval)" if found.traces == 1 else f"(median of {count(found.traces, 'run')})")
         if found.own_s
         else "the trace does not say how long it took"
     )

@@ -7,11 +7,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from wulf.base.records.traced import TracedRank, TracedRow, TracedSize, TracedTimeline, TraceSummary
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.units import format_bytes, format_time
 from wulf.page import ticks
 from wulf.page.parts import Columns, Figure, Variant, rounded
-from wulf.page.words import count, percent, sentence
+from wulf.page.words import percent, sentence
 from wulf.tools.trace.page import charts
 from wulf.tools.trace.page.tables import about
 
@@ -144,7 +144,8 @@ def ranks(found: TraceSummary) -> Figure:
     return Figure(
         id="ranks",
         chart=charts.RANKS,
-        title="What the time of each rank is for" + ("" if size == 1 else f", means of {size} ranks"),
+        title="What the time of each rank is for"
+        + ("" if size == 1 else f", means of {count(size, 'rank')}"),
         x_title="time",
         y_title="rank" if size == 1 else "ranks",
         x=ticks.linear_times([sum(of_block) for of_block in spent]),

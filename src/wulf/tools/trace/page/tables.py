@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
 from wulf.base.records.traced import TracedCall, TracedRank, TracedSize, TraceSummary
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.trace.layout import Unsound
 from wulf.base.trace.summary import UNSOUND
 from wulf.base.units import format_bytes, format_time
 from wulf.page.parts import Column, Item, Table
-from wulf.page.words import count, listed, name, percent
+from wulf.page.words import listed, name, percent
 
 _CALLS = 12
 _PAIRS = 8
@@ -79,7 +79,7 @@ def _at_once(found: TraceSummary) -> str:
         for one in sorted(worst.of, key=lambda one: -one.overlapping_s)
         if one.overlapping
     ]
-    return f": {worst.threads} threads of rank {worst.rank}, for {share} ({listed(which, 3)})"
+    return f": {count(worst.threads, 'thread')} of rank {worst.rank}, for {share} ({listed(which, 3)})"
 
 
 def times(found: TraceSummary) -> Iterator[str]:
@@ -136,7 +136,7 @@ def calls(found: TraceSummary) -> Table:
         rows=tuple(_call(one, whole) for one in found.calls[:_CALLS]),
         note="Times of all ranks together, and of the ranks with the least and the most, in one run. Bytes: what is "
         "sent; of a collective each rank's own part; of a receive what came."
-        + (f" {rest} more calls are in --json." if rest > 0 else ""),
+        + (f" {count(rest, 'more call')} in --json." if rest > 0 else ""),
     )
 
 

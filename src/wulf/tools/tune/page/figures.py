@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
 from wulf.base.records import Effect, Estimate, PathStep, Trial, Values
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.units import format_share, format_unseen, undoing
 from wulf.page import ticks
 from wulf.page.drawing import HARMS, VERDICTS
 from wulf.page.parts import Columns, Figure, Ticks, Variant, rounded
-from wulf.page.words import count, listed, name, percent
+from wulf.page.words import listed, name, percent
 from wulf.tools.tune.page import charts
 from wulf.tools.tune.page import words as tuning_words
 from wulf.tools.tune.page.input import (

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from wulf.base.records import Audit, Effect, Mending, Metric, Trial, TunePlan, Tuning, Values, Whole
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 
 ORIGINAL = "original"
 KEPT = "kept"
@@ -145,4 +145,4 @@ def setting_name(setting: Mapping[str, str], kept: Mapping[str, str]) -> str:
         return KEPT
     if len(setting) == 1:
         return setting_label(*next(iter(setting.items())))
-    return f"{len(setting)} settings"
+    return count(len(setting), "setting")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wulf.base.nodeset import fold
 from wulf.base.records import Mending
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.page.parts import Table
 from wulf.page.sections import mending
 from wulf.page.words import listed
@@ -31,7 +31,7 @@ def _note(found: Mending) -> str:
     if found.blocks:
         pairs = listed(["–".join(pair) for pair in found.pairs])
         words.append(
-            f"Measured {found.blocks} times with it and {found.blocks} times without, in turn: {pairs}."
+            f"Measured {count(found.blocks, 'time')} with it and as often without, in turn: {pairs}."
         )
     if found.failed_before or found.failed_after:
         words.append(

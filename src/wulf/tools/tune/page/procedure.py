@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wulf.base.records import Change, FigureChange, Whole
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.units import format_change
 from wulf.page.parts import Column, Flag, Item, Table
-from wulf.page.words import FLAGS, count, listed, name, percent
+from wulf.page.words import FLAGS, listed, name, percent
 
 _LIMIT = 300
 #: Figures that a sentence names.

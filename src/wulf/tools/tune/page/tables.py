@@ -5,10 +5,10 @@ from __future__ import annotations
 import statistics
 
 from wulf.base.records import Candidate, Effect, Verdict
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.units import format_value
 from wulf.page.parts import Column, Flag, Item, Table
-from wulf.page.words import FLAGS, change_item, count, listed, name
+from wulf.page.words import FLAGS, change_item, listed, name
 from wulf.tools.tune.page import figures as tuning_figures
 from wulf.tools.tune.page import words as tuning_words
 from wulf.tools.tune.page.figures import change_words, step_change, step_label, verdict_words

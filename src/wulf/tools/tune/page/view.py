@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterator
 
 from wulf.base.records import Control, Effect
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.units import format_change, format_value
 from wulf.page.blocks import (
     Block,
@@ -26,7 +26,7 @@ from wulf.page.blocks import (
     known,
 )
 from wulf.page.parts import Flag
-from wulf.page.words import count, duration, moment, name, percent
+from wulf.page.words import duration, moment, name, percent
 from wulf.tools.tune.page import audit as tuning_audit
 from wulf.tools.tune.page import before_after, paper_table
 from wulf.tools.tune.page import effects_by_pair as tuning_places

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from wulf.base.records import Effect, Estimate, Metric
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.units import format_change, format_share, format_unseen, undoing
 from wulf.page.parts import Flag
-from wulf.page.words import count, duration, listed, name, percent
+from wulf.page.words import duration, listed, name, percent
 from wulf.tools.tune.page import procedure as whole_words
 from wulf.tools.tune.page.input import TuningReport, failed, setting_label
 

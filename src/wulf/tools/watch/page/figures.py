@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from wulf.base.records.watched import Alarm, WatchedSeries, WatchReport, WatchRun
+from wulf.base.text import count
 from wulf.base.units import format_share
 from wulf.page import ticks
 from wulf.page.parts import Columns, Figure, Variant, rounded
-from wulf.page.words import count, name
+from wulf.page.words import name
 from wulf.tools.watch.page import charts, words
 
 #: Runs and nodes that have room in the chart of nodes.
@@ -91,7 +92,7 @@ def nodes(
         "change": rounded([change for *_, change in points]),
         "shown": [format_share(change) for *_, change in points],
     }
-    left_out = f" {len(several) - NODES} more nodes are not shown." if len(several) > NODES else ""
+    left_out = f" Not shown: {count(len(several) - NODES, 'more node')}." if len(several) > NODES else ""
     return Figure(
         id=id_,
         chart=charts.NODES,

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from wulf.base.nodeset import fold, reasons_text
 from wulf.base.records.watched import Alarm, WatchedSeries, WatchReport, WatchRun
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.units import format_share
 from wulf.page.blocks import Notes, Page, Section, Verdict
 from wulf.page.parts import Column, Figure, Flag, Item, Table
-from wulf.page.words import count
 from wulf.tools.watch.page import figures, words
 
 #: Runs in the table, and alarms that have a chart of their own.
@@ -249,7 +248,11 @@ def _audited(report: WatchReport) -> str:
 
 def _notes(report: WatchReport) -> tuple[str, ...]:
     coverage = report.coverage
-    oldest = f", the oldest {coverage.oldest_days:.0f} days ago" if coverage.oldest_days is not None else ""
+    oldest = (
+        f", the oldest {count(round(coverage.oldest_days), 'day')} ago"
+        if coverage.oldest_days is not None
+        else ""
+    )
     return (
         f"Links: {coverage.measured} of {count(coverage.pairs, 'pair')} measured so far{oldest}.",
         _audited(report),

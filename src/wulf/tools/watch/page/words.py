@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 
 from wulf.base.nodeset import fold
 from wulf.base.records.watched import Alarm, FactChange, WatchReport
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.units import format_bytes, format_change, format_changes, format_fact
-from wulf.page.words import count, name
+from wulf.page.words import name
 
 #: Facts that are named in one line.
 _FACTS = 4

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from wulf.base.errors import ConfigError, UsageError
+from wulf.base.text import count
 
 #: Cron takes no longer command [characters].
 LONGEST = 998
@@ -27,7 +28,7 @@ def lines(
     if len(shell) > LONGEST:
         longest = max(environment, key=lambda key: len(environment[key]), default="")
         raise UsageError(
-            f"the command for the crontab is {len(shell)} characters long, and cron takes {LONGEST}: "
+            f"the command for the crontab is {count(len(shell), 'character')} long, and cron takes {LONGEST}: "
             f"begin with a shorter {longest}, or with --with systemd"
         )
     return [_begin(name), *(f"{when} {shell}" for when in fields), _end(name)]

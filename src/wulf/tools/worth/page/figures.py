@@ -5,9 +5,10 @@ from __future__ import annotations
 from msgspec import structs
 
 from wulf.base.records import Estimate
+from wulf.base.text import count
 from wulf.base.units import format_spread, format_value
 from wulf.page.parts import Columns, Figure, Variant, rounded
-from wulf.page.words import count, lines_drawn
+from wulf.page.words import lines_drawn
 from wulf.tools.worth.page import charts
 from wulf.tools.worth.record import NetworkWorth, Worth
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from wulf.base.records import Estimate
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.units import format_spread, format_value
 from wulf.page.blocks import Notes, Page, PageOnly, Section, Verdict
 from wulf.page.parts import Column, Flag, Item, Table
-from wulf.page.words import change_item, count, name
+from wulf.page.words import change_item, name
 from wulf.tools.worth.page import figures
 from wulf.tools.worth.record import Worth
 
