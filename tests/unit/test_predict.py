@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from tests.unit.make_cells import curve
+from tests.unit.make_cells import cell, curve
 from tests.unit.make_records import operation
 from tests.unit.predict_fixture import (
     BETWEEN,
@@ -30,7 +31,7 @@ from wulf.base.records import CurveLine, Estimate
 from wulf.base.trace.layout import RECORD
 from wulf.stats.prediction import calibrate, judge, network, replayed, scenario, uncertainty
 from wulf.stats.prediction.draws import WIDTH, Sample, bounded
-from wulf.stats.prediction.errors import of_median
+from wulf.stats.prediction.errors import deviation, launch_spread, of_median
 from wulf.stats.prediction.launches import Launches
 
 
@@ -457,3 +458,19 @@ def test_the_median_of_few_is_as_sure_as_order_statistics_have_it(count):
     ratio = np.median(drawn, axis=1).std() / drawn.mean(axis=1).std()
     assert of_median(count) == pytest.approx(ratio, rel=0.01)
     assert of_median(count) < of_median(1000)
+
+
+@pytest.mark.parametrize("launches", [3, 4, 5, 6, 10])
+def test_of_a_calibration_an_interval_holds_a_usual_launch_and_one_launch_holds_the_next(launches):
+    """Launches of one operation scatter by 8 %: both hold what they say, however few there were."""
+    rng, worlds, usual, single = np.random.default_rng(launches), 2000, 0, 0
+    for _ in range(worlds):
+        times = 1e-5 * np.exp(0.08 * rng.standard_normal(launches))
+        found = cell(1, times, "mpi_pingpong")
+        off, spread = deviation(found) / found.time.value, launch_spread(found)
+        middle = math.log(found.time.value / 1e-5)
+        usual += abs(middle) <= WIDTH * off
+        single += abs(0.08 * rng.standard_normal() - middle) <= WIDTH * math.hypot(off, spread)
+    # Three standard errors of so many worlds below what is asked for.
+    assert usual / worlds > 0.93 - 3 * 0.0055
+    assert single / worlds == pytest.approx(0.95, abs=3 * 0.005)

@@ -42,7 +42,7 @@ from wulf.base.errors import UsageError
 from wulf.base.records import ORDER_PREFIX, CellEstimate, LogGP, Operation
 from wulf.stats.prediction import setup_costs
 from wulf.stats.prediction.draws import WIDTH, Draw, Likely, at_end
-from wulf.stats.prediction.errors import errors
+from wulf.stats.prediction.errors import errors, launch_spread
 from wulf.stats.prediction.network import Link, Network, Piece, Pieces, at, from_size, scaled, through
 from wulf.stats.prediction.sustained import Sustained, sustained
 
@@ -79,7 +79,7 @@ class Points:
     #: Between which most single ones lie.
     lows: tuple[float, ...]
     highs: tuple[float, ...]
-    #: Relative standard deviation from launch to launch; NaN where there was but one.
+    #: Relative standard deviation of a launch, as far as these tell it; NaN where there was but one.
     spreads: tuple[float, ...]
 
     def drawn(self, draw: Draw, name: str, launch: float) -> list[float]:
@@ -252,13 +252,8 @@ def _points(sizes: Mapping[int, Sequence[CellEstimate]]) -> Points:
         tuple(own),
         lows=tuple(min(low, time) for low, time in zip(lows, times, strict=True)),
         highs=tuple(max(high, time) for high, time in zip(highs, times, strict=True)),
-        spreads=tuple(float(np.median([_spread(one) for one in sizes[size]])) for size in ordered),
+        spreads=tuple(float(np.median([launch_spread(one) for one in sizes[size]])) for size in ordered),
     )
-
-
-def _spread(cell: CellEstimate) -> float:
-    medians = [point.median_s for point in cell.launches if point.median_s > 0]
-    return float(np.std(np.log(medians), ddof=1)) if len(medians) > 1 else math.nan
 
 
 def _eager(parameters: Sequence[LogGP], where: str) -> tuple[int, list[str]]:

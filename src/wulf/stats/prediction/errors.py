@@ -59,6 +59,12 @@ def deviation(cell: CellEstimate) -> float:
     return time.value * spread * of_median(len(logs)) / math.sqrt(len(logs)) * _few(len(logs) - 1)
 
 
+def launch_spread(cell: CellEstimate) -> float:
+    """Return the relative standard deviation of one launch, wider by what so few do not tell; NaN of but one launch."""
+    logs = _logs(cell)
+    return float(np.std(logs, ddof=1)) * _few(len(logs) - 1) if len(logs) > 1 else math.nan
+
+
 def of_median(count: int) -> float:
     """Return the standard deviation of the median of so many normal values ÷ that of their mean."""
     return _OF_FEW.get(count, _OF_MANY)
