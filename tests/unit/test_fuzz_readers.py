@@ -153,11 +153,11 @@ def test_smpi(raw, speed):
 @given(mutated([test_hpl_given_problems.SEVERAL.encode()]))
 def test_hpl_dat(raw):
     def read() -> None:
-        found = given_problems.parse(as_text(raw), "HPL.dat")
+        found = given_problems.parse(as_text(raw), "HPL.dat").problems
         assert 1 <= len(found) <= given_problems.PROBLEMS_MOST
         # What is written of a problem that was taken is that problem.
         one = found[0]
-        assert given_problems.parse(program.hpl_dat([one.n], one.setting), "HPL.dat") == [one]
+        assert given_problems.parse(program.hpl_dat([one.n], one.setting), "HPL.dat").problems == [one]
 
     refused_or_taken(read)
 

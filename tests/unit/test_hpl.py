@@ -109,7 +109,7 @@ def test_the_largest_order_is_predicted_to_fit_and_the_next_is_not():
 
 
 def test_one_order_says_nothing_of_others():
-    with pytest.raises(AnalysisError, match="1 orders"):
+    with pytest.raises(AnalysisError, match="1 order"):
         run_time.fit([(1000, 1.0)] * 6)
 
 

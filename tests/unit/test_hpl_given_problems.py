@@ -75,11 +75,11 @@ SETTINGS = st.builds(
 @given(orders=st.lists(st.integers(1, 99_999), min_size=1, max_size=20), chosen=SETTINGS)
 def test_what_is_written_is_what_is_read(orders: list[int], chosen: HplSetting) -> None:
     found = given_problems.parse(hpl.hpl_dat(orders, chosen), "HPL.dat")
-    assert found == [HplAsked(n=n, setting=chosen) for n in orders]
+    assert found == ([HplAsked(n=n, setting=chosen) for n in orders], hpl.THRESHOLD)
 
 
 def test_all_values_are_made_with_each_other():
-    found = given_problems.parse(SEVERAL, "HPL.dat")
+    found = given_problems.parse(SEVERAL, "HPL.dat").problems
     assert len(found) == 2 * 2 * 3 * 3 * 2 * 3 and len(set(map(msgspec.json.encode, found))) == len(found)
     assert {(one.setting.p, one.setting.q) for one in found} == {(2, 2), (1, 4), (4, 1)}
 
@@ -93,6 +93,7 @@ def test_all_values_are_made_with_each_other():
         ("2            # of NBs", "21           # of NBs", "line 7"),
         ("2            # of NBs", "             # of NBs", "line 7"),
         ("16.0         threshold", "right        threshold", "line 13"),
+        ("16.0         threshold", "nan          threshold", "line 13"),
         ("8            memory", "0            memory", "line 31: align '0'"),
         ("2            SWAP", "3            SWAP", "line 26"),
     ],
@@ -125,16 +126,16 @@ def test_a_file_has_bounds(tmp_path):
 
 def test_words_of_the_command_line_are_one_problem():
     request = HplRequest(n=37326, nb=168, grid="15x16")
-    (problem,) = given_problems.problems(request, nodes=32, cpus=8)
+    (problem,) = given_problems.given(request, nodes=32, cpus=8).problems
     chosen = problem.setting
     assert (problem.n, chosen.nb, chosen.p, chosen.q, chosen.threads) == (37326, 168, 15, 16, 1)
-    (threaded,) = given_problems.problems(HplRequest(n=100, nb=8, grid="2x2"), nodes=2, cpus=8)
+    (threaded,) = given_problems.given(HplRequest(n=100, nb=8, grid="2x2"), nodes=2, cpus=8).problems
     assert threaded.setting.threads == 4
     with pytest.raises(UsageError, match="240 ranks, and the nodes have 16 cores"):
-        given_problems.problems(request, nodes=2, cpus=8)
+        given_problems.given(request, nodes=2, cpus=8)
     with pytest.raises(UsageError, match="36000 is the largest"):
         given_problems.require_room([problem], 36_000)
-    assert given_problems.problems(HplRequest(), nodes=2, cpus=8) == []
+    assert given_problems.given(HplRequest(), nodes=2, cpus=8) == ([], None)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +178,7 @@ def _launch(index: int, problem: HplAsked, gflops: float | None) -> HplLaunch:
 
 
 def test_every_problem_has_its_figure_and_the_fastest_is_the_headline():
-    first, second = given_problems.parse(SEVERAL, "HPL.dat")[:2]
+    first, second = given_problems.parse(SEVERAL, "HPL.dat").problems[:2]
     head = manifest(asked=[first, second], values={}, prices={"then": 2490.0, "today": 2063.0})
     rates = {0: (first, 10.0), 1: (second, 20.0), 2: (first, 11.0), 3: (second, 22.0), 4: (second, None)}
     result = conclude(head, [_launch(index, *one) for index, one in rates.items()])
@@ -191,3 +192,24 @@ def test_every_problem_has_its_figure_and_the_fastest_is_the_headline():
     assert any("fastest of 2 problems" in note for note in result.notes)
     text = str(build(head, [_launch(index, *one) for index, one in rates.items()], result))
     assert "Problems as asked" in text and "How the search" not in text
+
+
+@pytest.mark.parametrize(
+    ("threshold", "said"),
+    [
+        ("16.0", ""),
+        (
+            "-1.0",
+            "threshold of -1, with which HPL checks nothing, was not used: results were checked against 16",
+        ),
+        ("0", "threshold of 0, which no result passes, was not used"),
+        ("1e9", "threshold of 1e+09 was not used"),
+    ],
+)
+def test_a_threshold_that_is_not_used_is_said(threshold: str, said: str) -> None:
+    found = given_problems.parse(SEVERAL.replace("16.0 ", f"{threshold} "), "HPL.dat")
+    head = manifest(asked=found.problems[:1], values={}, asked_threshold=found.threshold)
+    notes = [
+        note for note in conclude(head, [_launch(0, found.problems[0], 10.0)]).notes if "threshold" in note
+    ]
+    assert (said in notes[0]) if said else not notes

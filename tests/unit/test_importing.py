@@ -153,3 +153,14 @@ def test_ranks_that_nodes_cannot_share(tmp_path):
     with pytest.raises(UsageError, match="3 ranks, which 2 nodes cannot share evenly"):
         import_run(read_files([tmp_path / "imb.txt"]), ["c1", "c2"], tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_a_result_that_hpl_has_not_checked_is_said_to_be_unchecked():
+    text = (OUTPUTS / "hpl.txt").read_text(encoding="utf-8")
+    unchecked = "\n".join(line for line in text.splitlines() if "||Ax-b||" not in line)
+    left_out: list[str] = []
+    assert formats.read(unchecked, "hpl.txt", left_out) == formats.read(text, "hpl.txt")
+    assert left_out and all("HPL has not checked this result" in words for words in left_out)
+    checked: list[str] = []
+    formats.read(text, "hpl.txt", checked)
+    assert not checked

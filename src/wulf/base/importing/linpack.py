@@ -18,6 +18,8 @@ _MIXED = re.compile(r"\*+\s*HPL[- ]MxP Result\s*\*+")
 _PROBLEM = re.compile(
     r"^\s*N = (\d{1,12}), NB = (\d{1,9}), NPROW = (\d{1,6}), NPCOL = (\d{1,6})(?:, SLOPPY-TYPE = (\d+))?\s*$"
 )
+#: Said of a result below which no residual stands, as with a negative threshold.
+_UNCHECKED = "HPL has not checked this result: that it is right is not known"
 _RATE = re.compile(rf"^\s*GFLOPS = ({NUMBER}),")
 
 
@@ -35,10 +37,14 @@ def read(source: Source) -> Iterator[Series]:
         if _HEADING.fullmatch(line.text.strip()) is None:
             source.fail("expected the columns T/V, N, NB, P, Q, Time and Gflops", line)
     maker = next((found[1] for line, found in source.found(_MAKER.pattern)), "HPL")
-    for row in hpl_output.parse(source.text).rows:
+    output = hpl_output.parse(source.text)
+    for row in output.rows:
         line = source.lines[row.line - 1]
         if any(not residual.passed for residual in row.residuals):
-            source.fail("expected results that passed their check", line)
+            why = " (no result passes a threshold of 0)" if output.threshold == 0 else ""
+            source.fail(f"expected results that passed their check{why}", line)
+        if not row.residuals:
+            source.left_out.append(f"{source.name}, line {line.number}: {_UNCHECKED}")
         # What took less than a hundredth of a second is printed as nothing.
         seconds = row.time_s or row.seconds
         yield _series(source, line, f"{maker} {row.variant}", (row.n, row.nb, row.p, row.q), seconds)

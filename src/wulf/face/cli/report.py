@@ -136,5 +136,5 @@ def _emit(content: bytes, output: Path | None) -> None:
 
 def _open(page: Path) -> None:
     opener = shutil.which("xdg-open")
-    if opener and sys.stdout.isatty():
+    if opener and sys.stderr.isatty():
         subprocess.run([opener, str(page)], check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -64,7 +65,15 @@ _LINES: tuple[_Values | _Value | None, ...] = (
 _HEAD = 4
 
 
-def problems(request: HplRequest, nodes: int, cpus: int) -> list[HplAsked]:
+class Given(NamedTuple):
+    """What is asked for; nothing where that is to be searched."""
+
+    problems: list[HplAsked]
+    #: Of an HPL.dat: the scaled residual up to which a result is right; None without a file.
+    threshold: float | None = None
+
+
+def given(request: HplRequest, nodes: int, cpus: int) -> Given:
     """Return what is asked for; empty where that is to be searched.
 
     Parameters
@@ -79,16 +88,17 @@ def problems(request: HplRequest, nodes: int, cpus: int) -> list[HplAsked]:
     ConfigError
         The file is none of HPL's; names its line.
     """
+    threshold = None
     if request.dat is not None:
-        found = read(Path(request.dat))
+        found, threshold = read(Path(request.dat))
     elif request.n is not None and request.nb is not None:
         p, q = grid(request.grid)
         # What HPL's own file has, and its authors advise for a mixture of networks.
         chosen = HplSetting(nb=request.nb, p=p, q=q, threads=1, bcast=1, depth=1, swap=2)
         found = [HplAsked(n=request.n, setting=chosen)]
     else:
-        return []
-    return [_with_threads(problem, nodes * cpus) for problem in found]
+        return Given([])
+    return Given([_with_threads(problem, nodes * cpus) for problem in found], threshold)
 
 
 def grid(text: str) -> tuple[int, int]:
@@ -123,8 +133,8 @@ def require_room(asked: Sequence[HplAsked], largest: int | None) -> None:
         raise UsageError(f"N {most} does not fit into the nodes' memory: {largest} is the largest that does")
 
 
-def read(path: Path) -> list[HplAsked]:
-    """Return the problems of an HPL.dat, in HPL's own order.
+def read(path: Path) -> Given:
+    """Return the problems of an HPL.dat, in HPL's own order, and its threshold.
 
     Raises
     ------
@@ -141,15 +151,16 @@ def read(path: Path) -> list[HplAsked]:
     return parse(data.decode("utf-8", errors="replace"), str(path))
 
 
-def parse(text: str, source: str) -> list[HplAsked]:
-    """Return the problems of the text of an HPL.dat; raises ConfigError that names its `source` and the line."""
+def parse(text: str, source: str) -> Given:
+    """Return what the text of an HPL.dat asks for; raises ConfigError that names its `source` and the line."""
     reader = _Reader(text.splitlines(), source)
     lists: dict[str, list[int]] = {}
     singles: dict[str, int] = {}
     rows: list[int] = []
+    threshold = 0.0
     for line in _LINES:
         if line is None:
-            reader.real("threshold")
+            threshold = reader.real("threshold")
         elif isinstance(line, _Value):
             singles[line.key] = reader.value(line)
         elif line.key == "grid":
@@ -164,7 +175,7 @@ def parse(text: str, source: str) -> list[HplAsked]:
         total *= len(values)
     if total > PROBLEMS_MOST:
         raise ConfigError(f"{source}: {total} problems, all values with each other: at most {PROBLEMS_MOST}")
-    return list(_combined(lists, singles, list(zip(rows, columns, strict=True))))
+    return Given(list(_combined(lists, singles, list(zip(rows, columns, strict=True)))), threshold)
 
 
 def _combined(
@@ -224,6 +235,9 @@ class _Reader:
         """Return the number of the next line."""
         words = self._next(what)
         try:
-            return float(words[0])
+            found = float(words[0])
         except (IndexError, ValueError):
             raise self._bad(f"{what}: a number") from None
+        if not math.isfinite(found):
+            raise self._bad(f"{what} {words[0][:20]}: a number")
+        return found

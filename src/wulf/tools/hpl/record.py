@@ -176,6 +176,8 @@ class HplPlan(Record, frozen=True, kw_only=True):
     libraries_left_out: dict[str, str] = {}
     #: What is run without a search; empty where the quickest setting is searched.
     asked: list[HplAsked] = []
+    #: Of the HPL.dat that asked for it: the scaled residual up to which a result is right; null without one.
+    asked_threshold: float | None = None
     #: Whether nodes are looked at, what they take, during the launches that count.
     measures_power: bool = False
     #: Of the whole machine; null when not given.

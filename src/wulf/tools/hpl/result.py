@@ -227,6 +227,7 @@ def _notes(manifest: HplManifest, confirming: Sequence[HplLaunch], gflops: Estim
         found.append(
             f"the figure is that of the fastest of {len(plan.asked)} problems: it was chosen by these same launches"
         )
+    found += _threshold_note(plan.asked_threshold)
     if lacks := {why for one in confirming if one.power is not None for why in one.power.lacks.values()}:
         found.append(f"the CPUs' power is not known: {', '.join(sorted(lacks))}")
     if lacks := {why for one in confirming if one.power is not None for why in one.power.node_lacks.values()}:
@@ -239,3 +240,15 @@ def _notes(manifest: HplManifest, confirming: Sequence[HplLaunch], gflops: Estim
     failed = [launch for launch in confirming if launch.status == "failed"]
     found += [f"launch {launch.index} of the chosen setting failed: {launch.reason}" for launch in failed]
     return found
+
+
+def _threshold_note(asked: float | None) -> list[str]:
+    """Say by what results were judged where a file wants that otherwise (HPL's TUNING, line 13)."""
+    if asked is None or asked == program.THRESHOLD:
+        return []
+    means = (
+        ", with which HPL checks nothing," if asked < 0 else ", which no result passes," if asked == 0 else ""
+    )
+    return [
+        f"the file's threshold of {asked:g}{means} was not used: results were checked against {program.THRESHOLD:g}"
+    ]

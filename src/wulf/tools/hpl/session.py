@@ -164,7 +164,7 @@ def _manifest(
         else ({}, {})
     )
     largest = hpl.largest_order(memory) if memory else None
-    problems = given_problems.problems(request, len(nodes), cpus)
+    problems, threshold = given_problems.given(request, len(nodes), cpus)
     given_problems.require_room(problems, largest)
     plan = HplPlan(
         program=program,
@@ -182,6 +182,7 @@ def _manifest(
             key: [_shown(value) for value in values] for key, values in hpl.space(len(nodes), cpus).items()
         },
         asked=problems,
+        asked_threshold=threshold,
         mpi=request.mpi,
         env=env,
         libraries=libraries,
