@@ -40,7 +40,7 @@ def test_a_user_who_only_is_logged_in_does_not():
 def test_services_may_do_a_little():
     busy = {3: ("updatedb", 200)}
     assert idle.why_busy(said({3: ("updatedb", 0)}, {3: ("updatedb", 60)}, {3: 0})) == ""
-    assert "services use 1 CPUs (updatedb)" in idle.why_busy(said({3: ("updatedb", 0)}, busy, {3: 0}))
+    assert "services use 1 CPU (updatedb)" in idle.why_busy(said({3: ("updatedb", 0)}, busy, {3: 0}))
     # Nobody is no person.
     assert idle.why_busy(said({3: ("nfsd", 0)}, {3: ("nfsd", 60)}, {3: 65534})) == ""
 
@@ -59,7 +59,7 @@ def test_what_is_not_understood_is_not_idle(text):
 def test_a_program_with_a_name_made_to_mislead_hides_nothing():
     name = "x) R 1 1 (y"
     text = said({7: (name, 0)}, {7: (name, 200)}, {7: 1001})
-    assert "alice uses 1 CPUs" in idle.why_busy(text)
+    assert "alice uses 1 CPU (" in idle.why_busy(text)
     # A name of several lines may at most make the answer unclear.
     assert idle.why_busy(said({7: ("a\n#after", 0)}, {7: ("a\n#after", 200)}, {7: 1001}))
 

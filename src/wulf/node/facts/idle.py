@@ -100,7 +100,7 @@ def _of_users(used: _Used, parts: dict[str, list[str]]) -> list[str]:
         if _FIRST_USER <= owner < _FIRST_SERVICE_AGAIN:
             by_user[owner] += cpus
     return [
-        f"{names.get(str(owner), f'user {owner}')} uses {cpus:.2g} CPUs ({_programs(used, owner)})"
+        f"{names.get(str(owner), f'user {owner}')} uses {_cpus(cpus)} ({_programs(used, owner)})"
         for owner, cpus in sorted(by_user.items())
         if cpus > OF_USERS
     ]
@@ -108,7 +108,12 @@ def _of_users(used: _Used, parts: dict[str, list[str]]) -> list[str]:
 
 def _of_all(used: _Used) -> list[str]:
     total = sum(cpus for (owner, _), cpus in used.items() if not _FIRST_USER <= owner < _FIRST_SERVICE_AGAIN)
-    return [f"services use {total:.2g} CPUs ({_programs(used, None)})"] if total > OF_ALL else []
+    return [f"services use {_cpus(total)} ({_programs(used, None)})"] if total > OF_ALL else []
+
+
+def _cpus(busy: float) -> str:
+    said = f"{busy:.2g}"
+    return f"{said} CPU" if said == "1" else f"{said} CPUs"
 
 
 def _programs(used: _Used, owner: int | None) -> str:
