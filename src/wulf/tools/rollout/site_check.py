@@ -18,8 +18,8 @@ from wulf.tools.rollout.schedule import HaltError
 
 #: How often it runs with the change and without it in a step.
 PAIRS = 2
-#: With the run before anything is changed, and those after it has failed: without the step, and without any.
-_RUNS = 2 * PAIRS + 3
+#: More runs at most: before anything is changed, and after it has failed, without the step and without any.
+_MORE_RUNS = 3
 #: A change is held for longer than a check may take: its end is waited for, whether its node still answers is asked,
 #: and the nodes may have been told so long ago that we are here [s].
 _BESIDE_S = 90.0
@@ -27,9 +27,10 @@ _BESIDE_S = 90.0
 LONGER = 100.0
 
 
-def checks_s(plan: RolloutPlan) -> float:
-    """Return how long the checks of a step may take [s]."""
-    return _RUNS * (plan.check_within_s + _BESIDE_S) if plan.check else 0.0
+def checks_s(plan: RolloutPlan, *, whole: bool = False) -> float:
+    """Return how long the checks of a step may take [s], of the `whole` step with those before and after it."""
+    runs = 2 * PAIRS + _MORE_RUNS * whole
+    return runs * (plan.check_within_s + _BESIDE_S) if plan.check else 0.0
 
 
 def words(run: CheckRun) -> str:

@@ -313,7 +313,7 @@ class Rolling:
         """Take a step; return why it halts the roll-out, empty where it does not."""
         members = list(dict.fromkeys(node for match in matches for node in match.pair))
         to_hold = [node for node in members if self._states.get(node) == _IDLE]
-        limit_s = _STEP_S + checks_s(self._writer.manifest.plan)
+        limit_s = _STEP_S + checks_s(self._writer.manifest.plan, whole=True)
         stepping = Stepping(self._where, self._writer, self._course, self._check, self._say)
         try:
             with exclusive_nodes.held(to_hold, limit_s, [], slurm=bool(to_hold)):
