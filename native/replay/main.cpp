@@ -277,7 +277,7 @@ class Line {
     }
 
   private:
-    struct record record_{};
+    struct record record_ {};
 };
 
 void print_plan(const Plan &plan) {
@@ -285,7 +285,8 @@ void print_plan(const Plan &plan) {
     line.count("ranks", plan.ranks).count("records", plan.trace_slots).count("operations", plan.operations);
     line.count("computations", plan.computations).count("steps", plan.steps.size());
     line.count("messages_at_once", plan.slots).count("bytes", needed_bytes(plan));
-    line.count("buffered", plan.buffered).count("largest_buffered_bytes", plan.largest_buffered).write();
+    line.count("buffered", plan.buffered).count("largest_buffered_bytes", plan.largest_buffered);
+    line.count("lost", plan.lost).count("lost_from", plan.lost_from).count("lost_to", plan.lost_to).write();
     for (const auto &what : plan.unfinished)
         Line("unfinished").text("what", what).write();
 }

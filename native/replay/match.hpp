@@ -8,8 +8,13 @@
 
 namespace wulf {
 
+// Of a communicator's messages, and of its collectives.
+constexpr uint32_t context_of(uint32_t communicator) { return communicator * 2; }
+constexpr uint32_t of_collectives(uint32_t context) { return context + 1; }
+constexpr bool is_of_collective(uint32_t context) { return context % 2 == 1; }
+
 struct Envelope {
-    uint32_t context;             // of a communicator's messages, or of its collectives
+    uint32_t context;
     uint32_t source, destination; // ranks of the world
     int32_t tag;
 
@@ -49,6 +54,13 @@ template <typename Slot> class Matcher {
         if (++used_ * 2 > table_.size())
             grow();
         return NO_SLOT;
+    }
+
+    // Call `visit(slot)` for all that have met nothing.
+    template <typename Visit> void each(Visit visit) const {
+        for (const Queue &queue : table_)
+            for (uint32_t slot = queue.head; slot != NO_SLOT; slot = slots_[slot].next)
+                visit(slot);
     }
 
   private:

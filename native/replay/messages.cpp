@@ -129,6 +129,23 @@ void Messages::finish() {
     if (!plan_.runs.empty())
         plan_.runs.back().end = static_cast<uint32_t>(plan_.steps.size());
     plan_.slots = static_cast<uint32_t>(messages_.size());
+    matcher_.each([this](uint32_t slot) {
+        if (messages_[slot].is_message)
+            lose(messages_[slot]);
+    });
+}
+
+void Messages::lose(const Message &message) {
+    const auto &[context, source, destination, tag] = message.envelope;
+    if (message.freed) // its sender had nobody to wait for
+        plan_.buffered--;
+    if (is_of_collective(context))
+        plan_.unfinished.push_back("rank " + std::to_string(source) + ": a collective that rank " +
+                                   std::to_string(destination) + " does not take part in, or calls another");
+    else if (plan_.lost++ == 0) {
+        plan_.lost_from = source;
+        plan_.lost_to = destination;
+    }
 }
 
 // --- messages ---------------------------------------------------------------------------------------------
@@ -148,6 +165,7 @@ bool Messages::buffer(uint32_t slot) {
     size.mode = Mode::BUFFERED;
     message.size = sizes_.number(size);
     message.mutual = false;
+    message.freed = true;
     const Step old = plan_.steps[message.send];
     plan_.steps[message.send] = Step::of_message(SEND, old.call(), message.size, slot, message.within, false);
     return true;

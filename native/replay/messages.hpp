@@ -50,8 +50,13 @@ class Messages {
     void forget(uint32_t slot);
     // Let the message of a slot that `send` has given go at once. False where it must not.
     bool buffer(uint32_t slot);
-    // Write down what the ranks compute behind their last messages.
+    // Write down what the ranks compute behind their last messages, and what has come to nobody.
     void finish();
+    // Who has to do something before what is waited for can happen.
+    [[nodiscard]] uint32_t other_of(const Finish &finish) const {
+        const Envelope &envelope = messages_[finish.slot].envelope;
+        return finish.is_send ? envelope.destination : envelope.source;
+    }
     // The memory is not enough: say for how much.
     [[noreturn]] void refuse_size() const;
 
@@ -65,6 +70,7 @@ class Messages {
         bool within : 1 = false;   // a node
         bool answers : 1 = false;  // its receive has a step of its own
         bool answered : 1 = false; // it goes at once, and its sender waits for an answer
+        bool freed : 1 = false;    // only a buffer lets it go
         uint32_t size = 0;
         uint32_t send = 0;         // its step
         uint32_t waiter = NO_RANK; // the rank that cannot go on without what is missing
@@ -80,6 +86,7 @@ class Messages {
 
     uint32_t matched(const Envelope &envelope, bool is_message);
     void release_if_over(uint32_t slot);
+    void lose(const Message &message);
     void wake_waiter(Message &message);
     // Append steps.
     void append(uint32_t rank, const Step &step) {

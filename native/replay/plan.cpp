@@ -42,8 +42,10 @@ class Planner {
         } catch (const std::bad_alloc &) {
             messages_->refuse_size();
         }
-        for (uint32_t rank = 0; rank < plan_.ranks; rank++)
-            describe(rank);
+        for (const bool is_cause : {true, false})
+            for (uint32_t rank = 0; rank < plan_.ranks; rank++)
+                if (!states_[rank].is_done)
+                    describe(rank, is_cause);
         return std::move(plan_);
     }
 
@@ -125,14 +127,18 @@ class Planner {
         return false;
     }
 
-    void describe(uint32_t rank) {
-        const auto &state = states_[rank];
-        if (state.is_done)
+    // What a rank waits for in vain: first those whose other rank has ended, then those that wait for these,
+    // or for each other.
+    void describe(uint32_t rank, bool is_cause) {
+        const Finish &finish = states_[rank].waited_for();
+        const uint32_t other = messages_->other_of(finish);
+        if (states_[other].is_done != is_cause)
             return;
+        const char *vain = finish.is_send ? "a message that nobody receives" : "a message that nobody sends";
+        const std::string waits = "it waits for rank " + std::to_string(other) + ", which waits, too";
         plan_.unfinished.push_back("rank " + std::to_string(rank) + ", record " +
-                                   std::to_string(trace_.stream(rank).place()) +
-                                   (state.waited_for().is_send ? ": a message that nobody receives"
-                                                               : ": a message that nobody sends"));
+                                   std::to_string(trace_.stream(rank).place()) + ": " +
+                                   (is_cause ? vain : waits));
     }
 
     Trace &trace_;

@@ -126,6 +126,9 @@ struct Plan {
     // Messages that only a buffer lets through: sent before anybody waits for them, by both sides.
     uint64_t buffered = 0;
     uint64_t largest_buffered = 0; // [bytes]
+    // Messages that nobody receives, though nobody waits for that.
+    uint64_t lost = 0;
+    uint32_t lost_from = 0, lost_to = 0; // ranks of one of them
     // Receives and messages that belong to nothing, in words; the program was cut off, or the trace is not
     // whole.
     std::vector<std::string> unfinished;

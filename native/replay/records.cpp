@@ -20,7 +20,7 @@ const Place &Records::place(uint32_t rank, uint16_t number) {
     auto &place = states_[rank].place;
     if (place.number != number) {
         const uint32_t global = trace_.local(rank, number).global;
-        place = {number, global * 2, trace_.communicators()[global].members};
+        place = {number, context_of(global), trace_.communicators()[global].members};
     }
     return place;
 }
@@ -77,7 +77,7 @@ Request &Records::request(uint32_t rank, uint32_t number) {
     constexpr uint64_t usual = 1024;
     const uint64_t most = std::max(usual, trace_.stream(rank).header().slots + 1);
     if (number == 0 || number >= most)
-        trace_.stream(rank).fail("request " + std::to_string(number));
+        trace_.stream(rank).fail("damaged: a request of number " + std::to_string(number));
     requests.resize(number + 1);
     return requests[number];
 }
@@ -206,10 +206,12 @@ void Records::move(uint32_t rank) {
     }
     const bool is_send = move.kind == Move::SEND || move.kind == Move::BEGIN_SEND;
     const auto peer = static_cast<uint32_t>(state.place.members[move.peer]);
-    const Envelope envelope{.context = state.place.context + 1,
+    // Of ranks that call different collectives at the same place no messages meet.
+    const uint32_t which = state.sequence ^ uint32_t { state.expanded.kind } << 24;
+    const Envelope envelope{.context = of_collectives(state.place.context),
                             .source = is_send ? rank : peer,
                             .destination = is_send ? peer : rank,
-                            .tag = static_cast<int32_t>(state.sequence)};
+                            .tag = static_cast<int32_t>(which)};
     const uint64_t most = state.has_unknown_parts ? UNKNOWN_BYTES : uint64_t{move.bytes};
     const uint32_t slot =
         is_send ? messages_.send(envelope, move.bytes, Mode::STANDARD) : messages_.post(envelope, most);

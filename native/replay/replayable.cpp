@@ -82,6 +82,11 @@ void require_replayable(const Trace &trace, const std::vector<uint32_t> &nodes) 
                          ", nodes are given for " + std::to_string(nodes.size()));
     for (size_t rank = 0; rank < trace.ranks(); rank++) {
         const auto &header = trace.stream(rank).header();
+        if (header.state == TRACE_RUNNING)
+            throw InputError(
+                "rank " + std::to_string(rank) +
+                " did not reach MPI_Finalize (it was killed, or aborted): its trace is not that of a "
+                "whole run");
         if (header.lost > 0)
             throw InputError("rank " + std::to_string(rank) + ": " + std::to_string(header.lost) +
                              " calls are missing, as its stream was full: allow it to be larger");

@@ -179,6 +179,34 @@ void a_message_that_never_comes_is_named() {
     EXPECT_TEXT(plan.unfinished.front().c_str(), "rank 1, record 0: a message that nobody sends");
 }
 
+void who_waits_in_a_circle_is_told_from_who_waits_for_nobody() {
+    MadeTrace made(3);
+    for (const int32_t rank : {0, 1}) // each first receives from the other
+        made.add(static_cast<size_t>(rank), {.kind = TRACE_RECV, .peer = 1 - rank, .bytes = 8});
+    EXPECT_TEXT(planned(made).unfinished.front().c_str(),
+                "rank 0, record 0: it waits for rank 1, which waits, too");
+    MadeTrace other(3);
+    other.add(0, {.kind = TRACE_RECV, .peer = 1, .bytes = 8});
+    other.add(1, {.kind = TRACE_RECV, .peer = 2, .bytes = 8});
+    EXPECT_TEXT(planned(other).unfinished.front().c_str(), "rank 1, record 0: a message that nobody sends");
+}
+
+void messages_that_nobody_receives_are_counted() {
+    MadeTrace made(2);
+    for (const uint64_t bytes : {uint64_t{8}, uint64_t{1} << 30})
+        made.add(0, {.kind = TRACE_SEND, .peer = 1, .bytes = bytes, .tag = 3});
+    const Plan plan = planned(made);
+    EXPECT(plan.unfinished.empty() && plan.buffered == 0);
+    EXPECT(plan.lost == 2 && plan.lost_from == 0 && plan.lost_to == 1);
+}
+
+void ranks_that_call_different_collectives_are_told() {
+    MadeTrace made(2);
+    made.add(0, {.kind = TRACE_BCAST, .peer = 0, .bytes = 8});
+    made.add(1, {.kind = TRACE_BARRIER, .peer = TRACE_NOBODY});
+    EXPECT(!planned(made).unfinished.empty());
+}
+
 // A task farm: SMPI's replay of it ends in a deadlock.
 void who_answers_first_is_taken_as_it_was() {
     MadeTrace made(3);
@@ -424,7 +452,8 @@ void wrong_records_are_named() {
     whole.add(0, {.kind = TRACE_SEND, .peer = 1, .bytes = 8});
     MadeTrace request(2);
     request.add(0, {.kind = TRACE_ISEND, .peer = 1, .bytes = 8, .request = 1U << 23});
-    EXPECT_TEXT(refusal([&] { planned(request); }).c_str(), "made: rank 0: record 0: request 8388608");
+    EXPECT_TEXT(refusal([&] { planned(request); }).c_str(),
+                "made: rank 0: record 0: damaged: a request of number 8388608");
     MadeTrace number(2);
     number.communicator(0, 60000, {0, 1}, 0);
     EXPECT_TEXT(refusal([&] { planned(number); }).c_str(),
@@ -462,6 +491,9 @@ int main() {
     a_sender_that_waits_anyhow_does_not_feel_the_rest_of_its_send();
     only_a_buffer_lets_both_send_first();
     a_message_that_never_comes_is_named();
+    who_waits_in_a_circle_is_told_from_who_waits_for_nobody();
+    messages_that_nobody_receives_are_counted();
+    ranks_that_call_different_collectives_are_told();
     who_answers_first_is_taken_as_it_was();
     a_collective_of_some();
     ranks_work_alone_for_communicators();

@@ -17,6 +17,9 @@ WORLD, SELF = 0, 1
 #: In ``peer``; ANY also in ``tag``.
 NOBODY, ANY = -1, -2
 
+#: No time of a program is longer, nor the sum of a rank's: thirty years.
+MOST_NS = 10**18
+
 RECORD = np.dtype(
     [
         ("kind", "u1"),

@@ -21,6 +21,7 @@ from wulf.base.trace.layout import (
     CONTAINER_MAGIC,
     HEADER,
     HEADER_BYTES,
+    MOST_NS,
     OVERLAP_PART,
     PART,
     RECORD,
@@ -156,6 +157,8 @@ class Stream:
         self.rank, self.ranks = int(header["rank"]), int(header["ranks"])
         self.state = _state(int(header["state"]), origin)
         self.lost, self.run_ns, self.passed = (int(header[key]) for key in ("lost", "run_ns", "passed"))
+        if self.run_ns > MOST_NS:
+            raise TraceError(f"{origin}: damaged: a run of {self.run_ns * 1e-9:.3g} s")
         bits = int(header["unsound"])
         self.unsound = frozenset(one for one in Unsound if bits >> one & 1)
         self.host, self.library, self.program = (

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wulf.base.contracts import Say
+from wulf.base.errors import UsageError
 from wulf.node.replay import contending, program_traces, replaying
 from wulf.node.replay.asking import PredictRequest, Question, asked_of
 from wulf.node.replay.replaying import Replayer
@@ -57,6 +58,7 @@ class Evaluated:
             *words.notes(fit, question.spread, question.own, buffered, question.wildcards),
             *([doubt] if unseen else []),
             *question.known,
+            *words.lost(plan.lost, plan.lost_from, plan.lost_to),
             *words.threads(question.overlaps),
             *words.files(question.files, self.figures.own_s),
             "Adding up in reductions is counted as taking no time: the calibration does not measure it.",
@@ -93,7 +95,10 @@ def evaluate(
 
 
 def _evaluated(question: Question, found: Replayed, say: Say) -> Evaluated:
-    figures = judge.figures(found, question.asked, question.own, question.draws)
+    try:
+        figures = judge.figures(found, question.asked, question.own, question.draws)
+    except UsageError as lack:
+        raise UsageError(f"{question.request.source}: {lack}") from None
     return Evaluated(question, figures, found, _compared(question, figures, found.plan.operations, say))
 
 

@@ -23,6 +23,10 @@ class Plan(msgspec.Struct, frozen=True, tag="plan", tag_field="type"):
     operations: int
     buffered: int = 0
     largest_buffered_bytes: int = 0
+    #: Messages that nobody receives, and ranks of one of them.
+    lost: int = 0
+    lost_from: int = 0
+    lost_to: int = 0
 
 
 class Unfinished(msgspec.Struct, frozen=True, tag="unfinished", tag_field="type"):

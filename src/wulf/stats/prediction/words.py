@@ -133,6 +133,16 @@ def notes(
 _NAMED = 3
 
 
+def lost(messages: int, source: int, destination: int) -> Iterator[str]:
+    """Say that messages are never received; `source` and `destination` are those of one of them."""
+    if messages:
+        yield (
+            f"{count(messages, 'message', verbs=IS)} never received, such as from rank {source} to rank "
+            f"{destination}: by a receive that the trace does not tell, or that the program does not make. "
+            "That takes time of the sender only."
+        )
+
+
 def threads(overlaps: Mapping[int, float]) -> Iterator[str]:
     """Say what a prediction makes of threads that call MPI at the same time for a little.
 

@@ -6,14 +6,16 @@ import math
 from collections.abc import Callable
 from typing import NoReturn
 
+from wulf.base.trace import layout
+
 #: No file is longer [B]; all of it is held in memory, some twenty times over.
 MOST_TEXT = 256 << 20
 #: No trace has more ranks, no message is larger [B], no tag is higher.
 MOST_RANKS = 1 << 17
 MOST_BYTES = 1 << 50
 MOST_TAG = (1 << 31) - 1
-#: No computation of a line is longer: thirty years [ns].
-MOST_NS = 10**18
+#: No computation of a line is longer [ns].
+MOST_NS = layout.MOST_NS
 #: Digits of the longest number that is looked at.
 _DIGITS = 32
 
