@@ -198,25 +198,7 @@ def sample(line: CellLine, launch: str, place: Place, setting: Setting) -> Sampl
     ProbeError
         Counts do not add up, or there are values that cannot be.
     """
-    visits = len(line.batch_medians_ns)
-    counted = sum(times for _, times in line.histogram)
-    expected = line.iterations if line.timing == "iteration" else len(line.batch_medians_ns)
-    if counted != expected or any(value < 0 or times < 1 for value, times in line.histogram):
-        raise ProbeError(
-            f"{line.op} at {line.size} B: the histogram has {count(counted, 'value')}, {expected} were announced"
-        )
-    if line.batch_at_us and len(line.batch_at_us) != len(line.batch_medians_ns):
-        raise ProbeError(
-            f"{line.op} at {line.size} B: {count(visits, 'visit')} ended at {count(len(line.batch_at_us), 'time')}"
-        )
-    if line.in_memory and not _are_shares(line.in_memory, len(line.batch_medians_ns)):
-        raise ProbeError(
-            f"{line.op} at {line.size} B: it is not said of each of {count(visits, 'visit')} which share was in memory"
-        )
-    if line.sent_per_s and len(line.sent_per_s) != len(line.batch_medians_ns):
-        raise ProbeError(
-            f"{line.op} at {line.size} B: {count(visits, 'visit')} with {count(len(line.sent_per_s), 'rate')}"
-        )
+    _require_counts(line)
     about = _about(line.ranks, place, f"{line.op} at {line.size} B")
     return Sample(
         launch=launch,
@@ -238,6 +220,22 @@ def sample(line: CellLine, launch: str, place: Place, setting: Setting) -> Sampl
         in_memory=line.in_memory,
         sent_per_s=line.sent_per_s,
     )
+
+
+def _require_counts(line: CellLine) -> None:
+    """Raise ProbeError where there is not one value for each iteration or visit, or one that cannot be."""
+    which, visits = f"{line.op} at {line.size} B", len(line.batch_medians_ns)
+    each = count(visits, "visit")
+    counted = sum(times for _, times in line.histogram)
+    expected = line.iterations if line.timing == "iteration" else visits
+    if counted != expected or any(value < 0 or times < 1 for value, times in line.histogram):
+        raise ProbeError(f"{which}: the histogram has {count(counted, 'value')}, {expected} were announced")
+    if line.batch_at_us and len(line.batch_at_us) != visits:
+        raise ProbeError(f"{which}: {each} ended at {count(len(line.batch_at_us), 'time')}")
+    if line.in_memory and not _are_shares(line.in_memory, visits):
+        raise ProbeError(f"{which}: it is not said of each of {each} which share was in memory")
+    if line.sent_per_s and len(line.sent_per_s) != visits:
+        raise ProbeError(f"{which}: {each} with {count(len(line.sent_per_s), 'rate')}")
 
 
 def _are_shares(values: list[float | None], count: int) -> bool:

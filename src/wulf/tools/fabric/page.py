@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from wulf.base.nodeset import fold
 from wulf.base.text import count, printable
 from wulf.page.blocks import Code, Page, Section, Verdict, known
-from wulf.page.fabric import Fabric
+from wulf.page.network_drawing import Fabric
 from wulf.page.parts import Column, Figure, Item, Table
 from wulf.page.words import percent
 from wulf.tools.fabric.record import SOURCES, TOP, InferredFabric

@@ -6,7 +6,7 @@ import itertools
 from collections import Counter
 
 from wulf.base.text import count
-from wulf.page.fabric import Fabric
+from wulf.page.network_drawing import Fabric
 from wulf.page.parts import Figure
 from wulf.tools.paths.record import Paths
 
