@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
@@ -270,7 +271,25 @@ MOVED = {
 def load(name: str, verb: Verb) -> Any:
     """Import a verb, and return it as a command."""
     own = _own(name, verb) if verb.module or verb.tool else None
+    for command in (own, *getattr(own, "commands", {}).values()):
+        if command is not None and not hasattr(command, "commands"):
+            command.collect_usage_pieces = partial(_usage, command)
     return WithVerbs(name, verb, own) if verb.within else own
+
+
+def _usage(command: Any, ctx: Any) -> list[str]:
+    """Return the words behind a command in its usage line: those of arguments that are hidden are not among them."""
+    shown = [param for param in command.get_params(ctx) if not getattr(param, "hidden", False)]
+    pieces = [piece for param in shown for piece in param.get_usage_pieces(ctx)]
+    return [command.options_metavar, *map(in_usage, pieces)]
+
+
+def in_usage(word: str) -> str:
+    """Return an argument as manuals write it: ``[RUN]`` and ``FILE...``, whatever else typer puts around it."""
+    plain = word.removesuffix("...")
+    if plain.startswith("{") or plain.startswith("[["):
+        plain = plain[1:-1]
+    return f"{plain}..." if word.endswith("...") and not re.search(r"\.\.\.|…", plain) else plain
 
 
 def _own(name: str, verb: Verb) -> Any:
