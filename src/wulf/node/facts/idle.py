@@ -112,8 +112,8 @@ def _of_all(used: _Used) -> list[str]:
 
 
 def _cpus(busy: float) -> str:
-    said = f"{busy:.2g}"
-    return f"{said} CPU" if said == "1" else f"{said} CPUs"
+    several = f"{busy:.2g} CPUs"
+    return "1 CPU" if several == "1 CPUs" else several
 
 
 def _programs(used: _Used, owner: int | None) -> str:
