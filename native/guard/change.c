@@ -554,6 +554,21 @@ static const char *put_rounds(struct undoing *undoing) {
     return text_string(&stuck);
 }
 
+/* Its guard was ended, or a tool refused something, in the middle: what is there now is what it has made, or
+ * what was not there before would stay. Of steps that are recorded one by one it was at the first that is
+ * not. */
+static void record_half_made(const char *tx, const struct plan *plan) {
+    bool was_at_one = false;
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct step *step = &plan->steps[i];
+        struct state known = {0};
+        if (!step->known || read_after(tx, step->number, &known) || (is_apart(plan, i) && was_at_one))
+            continue;
+        was_at_one = was_at_one || is_apart(plan, i);
+        save_after(tx, step);
+    }
+}
+
 /* All steps: why not all could be put back; "" when all could. */
 static const char *put_all_back(const char *tx, const struct tx_state *state, const char *why) {
     struct undoing undoing = {.tx = tx};
@@ -570,6 +585,8 @@ static const char *put_all_back(const char *tx, const struct tx_state *state, co
     if (!about.known)
         return "its journal cannot be read";
     undoing.at_boot = !is_same(about.boot, boot_id());
+    if (is_same(state->word, "applying"))
+        record_half_made(tx, &undoing.plan);
     undoing.backs = take((undoing.plan.count + 1) * sizeof *undoing.backs);
     undoing.skipped = take(undoing.plan.count + 1);
     if (modules_back() != DONE)

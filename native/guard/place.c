@@ -37,8 +37,10 @@ struct mount {
 static const char *upper(const char *path) {
     struct stat about;
     char *at = keep_text(path);
-    while (*at && stat(at, &about) != 0)
-        *strrchr(at, '/') = 0;
+    while (*at && stat(at, &about) != 0) {
+        char *slash = strrchr(at, '/');
+        *(slash ? slash : at) = 0;
+    }
     return *at ? at : "/";
 }
 

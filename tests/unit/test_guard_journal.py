@@ -269,6 +269,13 @@ def test_a_field_of_blanks_alone_is_none(place: Place, field: int) -> None:
     assert (said.returncode, said.stdout) == (1, "error\twhat is to be set is not a plan\n")
 
 
+@pytest.mark.parametrize("path", ["x", "a/b", "file:644:YQ==", "../x", "nowhere/"])
+def test_a_path_that_begins_nowhere_is_answered(place: Place, path: str) -> None:
+    said = place.guard("where", stdin=f"k\tstored\t-\t{path}\tabsent\n")
+    assert said.returncode == 0
+    assert said.stdout.startswith(f"file\t1\t{path}\t")
+
+
 @pytest.mark.parametrize("name", ["history", "original", "-"])
 def test_no_change_has_the_name_of_something_else(place: Place, name: str) -> None:
     place.done("lock", "me", "600")

@@ -132,16 +132,18 @@ def test_what_somebody_else_has_set_is_theirs_although_the_first_look_dies(node:
     assert '"rx-usecs": "20"' in value()
 
 
-def traced(node: Node, path: str, inject: str, *words: str) -> subprocess.CompletedProcess[str]:
-    """Let the guard do something while calls that open a path fail; it must have met one."""
+def traced(
+    node: Node, path: str, inject: str, *words: str, call: str = "openat"
+) -> subprocess.CompletedProcess[str]:
+    """Let the guard do something while calls of a kind for a path fail, or end it; it must have met one."""
     if shutil.which("strace") is None:
         pytest.skip("strace is not installed (apt install strace)")
     trace = node.directory / "trace"
     argv = node.argv(*words)
-    only = ["-P", path, "-e", "trace=openat", "-e", f"inject=openat:{inject}"]
+    only = ["-P", path, "-e", f"trace={call}", "-e", f"inject={call}:{inject}"]
     argv[4:4] = ["strace", "-qq", "-o", str(trace), *only]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=100, check=False)
-    assert "(INJECTED)" in trace.read_text(), done
+    assert "(INJECTED)" in trace.read_text() or "SIGKILL" in trace.read_text(), done
     return done
 
 
@@ -153,6 +155,20 @@ def test_a_file_that_does_not_open_still_has_the_lines_of_the_change(node: Node)
     assert node.journal("A") == "stuck"
     node.done("undo", "A")
     assert file.read_text() == "a = 1\n"
+
+
+@pytest.mark.parametrize("later", [False, True], ids=["the last step", "another step follows"])
+def test_a_line_goes_although_the_guard_was_ended_right_after_it_wrote_it(node: Node, later: bool) -> None:
+    """Nothing had yet recorded that the line was the change's: it stayed, and the change was "undone"."""
+    file, other = (states._file(node, f"etc{number}/90-wulf.conf", "a = 1\n") for number in (1, 2))
+    plan = f"k\tstored\t-\t{file}\tfile:644:YSA9IDEKYiA9IDIK\n"
+    node.done("begin", "A", "me", "600", stdin=plan + (plan.replace(str(file), str(other)) if later else ""))
+    killed = traced(node, str(file.parent), "signal=KILL", "apply", "A", call="fsync")
+    assert killed.returncode in (-9, 137)
+    assert file.read_text() == "a = 1\nb = 2\n"
+    other.write_text("a = 1\ntheirs = 1\n")
+    node.done("undo", "A")
+    assert (file.read_text(), other.read_text()) == ("a = 1\n", "a = 1\ntheirs = 1\n")
 
 
 @pytest.mark.parametrize("verb", ["apply", "undo"])
