@@ -111,9 +111,21 @@ def test_ranks_that_wait_for_others_without_the_library_are_ended_soon():
     assert work._limit_s(of_run, queued) == LIMIT_S
 
 
-def test_a_damaged_profile_is_named():
+#: A profile of one rank that ran for so long.
+ONE_RANK = (
+    b'{"type":"profile","version":"1","messages":[],"ranks":'
+    b'[{"run_ns":%d,"partners":0,"started":0,"threads":1,"calls":9,"ns":{}}]}'
+)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [b"", b'{"type":"profile"', b'{"type":"profile","version":"1","messages":[],"ranks":[]}', ONE_RANK % 0],
+)
+def test_a_damaged_profile_is_named(raw):
     with pytest.raises(ProbeError, match=r"profile\.json: the profile of the program is damaged"):
-        profile.read(b'{"type":"profile"', "profile.json")
+        profile.read(raw, "profile.json")
+    assert profile.read(ONE_RANK % 5, "profile.json")
 
 
 def test_every_class_has_words_and_gains_stand_beside_them():

@@ -12,17 +12,25 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bench import field
-from tests.unit import test_hpl_given_problems
+from tests.unit import (
+    test_characters,
+    test_contended,
+    test_hpl_given_problems,
+    test_tune_objective,
+    test_worth,
+)
 from tests.unit.predict_fixture import ring
-from wulf.base import store
+from wulf.base import locations, networks, store
 from wulf.base.errors import WulfError
 from wulf.base.importing import formats
 from wulf.base.pattern import language
+from wulf.base.records.profiled import MpiProfile
 from wulf.base.records.watched import WatchedTime, WatchRun
 from wulf.base.store import archive
 from wulf.base.store.history import NAME, History
@@ -33,7 +41,13 @@ from wulf.base.trace.reader import read as read_trace
 from wulf.base.trace.summary import summary
 from wulf.node.change import steps
 from wulf.node.measuring.imported import import_run, read_files
+from wulf.node.probe import suites
+from wulf.node.trials.experiment import objective
+from wulf.stats.prediction import uplinks
+from wulf.tools.application import profile
 from wulf.tools.hpl import given_problems, program
+from wulf.tools.study import file as study_file
+from wulf.tools.worth import money
 
 pytestmark = pytest.mark.thorough
 IMPORTS = field.IMPORTS
@@ -238,6 +252,58 @@ def read_history(folder: Path) -> None:
     with History(folder) as history:
         history.runs(), history.nodes(), history.times(), history.alarms(), history.suspects()
         history.disturbed(), history.last_measured(), history.count_times()
+
+
+def networks_of(raw: bytes, folder: Path) -> object:
+    (folder / "n.toml").write_bytes(raw)
+    return networks.read(folder / "n.toml")
+
+
+def profiles_of(raw: bytes, _: Path) -> object:
+    return [profile.character("run", "./a", one) for one in profile.read(raw, "f")]
+
+
+def uplinks_of(raw: bytes, _: Path) -> object:
+    return uplinks.text(uplinks.read(as_text(raw), "f"), ["node01", "node02"], "f")
+
+
+PROFILE = msgspec.json.encode(
+    MpiProfile(
+        version="1",
+        ranks=[test_characters.rank(5, point=5)] * 2,
+        messages=[test_characters.messages(2000, 1 << 20), test_characters.messages(8, 8, "collective")],
+    )
+)
+PROFILE = PROFILE.replace(b",", b" , ").replace(b":", b" : ")
+DATA = Path(language.__file__).parents[2] / "data"
+#: Files that people or nodes write, one after the other → what reads them, and good ones.
+FILES: dict[str, tuple[Callable[[bytes, Path], object], list[bytes]]] = {
+    "plans": (lambda raw, _: suites.parse(as_text(raw), "f"), small(DATA / "suites")),
+    "studies": (lambda raw, _: study_file.read(as_text(raw), "f", "f"), small(DATA / "studies")),
+    "objectives": (
+        lambda raw, _: objective.from_toml(raw, "f", test_tune_objective.known),
+        [test_tune_objective.FILE],
+    ),
+    "networks": (networks_of, small(DATA / "networks")),
+    "mixes of jobs": (
+        lambda raw, _: money.read_jobs(raw, "f"),
+        [money.JOBS.encode(), test_worth.JOBS.encode()],
+    ),
+    "prices": (lambda raw, _: money.read_prices(raw, "f"), [money.PRICES.encode()]),
+    "switches": (uplinks_of, [test_contended.CONF.encode()]),
+    "profiles": (profiles_of, [PROFILE]),
+    "own defaults": (lambda raw, _: locations.table(as_text(raw), "f"), [b"[measure]\nrounds = 3\n"]),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+@FUZZ
+@given(data=st.data())
+def test_files_that_people_write(tmp_path, name, data):
+    read, seeds = FILES[name]
+    assert seeds
+    raw = data.draw(mutated(seeds))
+    refused_or_taken(lambda: read(raw, tmp_path))
 
 
 NAMES = [path.stem for path in Path(language.__file__).parents[2].glob("data/knobs/*.toml")]

@@ -46,9 +46,12 @@ def read(text: bytes, origin: str) -> list[MpiProfile]:
         It cannot be read.
     """
     try:
-        return msgspec.json.Decoder(MpiProfile).decode_lines(text)
+        found = msgspec.json.Decoder(MpiProfile).decode_lines(text)
     except msgspec.DecodeError as error:
         raise ProbeError(f"{origin}: the profile of the program is damaged: {error}") from None
+    if not found or any(not one.ranks or min(rank.run_ns for rank in one.ranks) <= 0 for one in found):
+        raise ProbeError(f"{origin}: the profile of the program is damaged: a job without ranks that ran")
+    return found
 
 
 def character(run: str, command: str, profile: MpiProfile) -> Character:
