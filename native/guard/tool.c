@@ -252,6 +252,15 @@ enum outcome tool_said(struct text *said, const char *input, const char *const w
 
 enum outcome tool_ask(struct text *said, const char *const words[]) { return tool_said(said, NULL, words); }
 
+enum outcome tool_list(struct text *said, const char *which, const char *const words[]) {
+    struct text version = {0};
+    if (tool_ask(said, words) != DONE)
+        return FAILED;
+    if (!said->size && (ASK(&version, words[0], which) != DONE || !version.size))
+        return complain("%s says nothing, not even which version it is", words[0]);
+    return DONE;
+}
+
 /* Shown with its words as they are: none of them has anything that a shell would take for its own. */
 static void explain(const char *input, const char *const words[]) {
     struct text line = {0};

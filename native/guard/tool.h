@@ -22,6 +22,11 @@ MUST_CHECK enum outcome tool_run(const char *input, const char *const words[]);
 /* The same; what it said is in `said`, too. */
 MUST_CHECK enum outcome tool_said(struct text *said, const char *input, const char *const words[]);
 
+/* Ask one that may have nothing to say: then it must say which program it is, or it is one that died without
+ * a word. */
+MUST_CHECK enum outcome tool_list(struct text *said, const char *which, const char *const words[]);
+
+#define LIST(said, which, ...) tool_list(said, which, (const char *const[]){__VA_ARGS__, NULL})
 #define ASK(said, ...) tool_ask(said, (const char *const[]){__VA_ARGS__, NULL})
 #define RUN(...) tool_run(NULL, (const char *const[]){__VA_ARGS__, NULL})
 #define RUN_WITH(input, ...) tool_run(input, (const char *const[]){__VA_ARGS__, NULL})

@@ -12,6 +12,7 @@ import pytest
 
 from tests.unit import test_guard_state as states
 from tests.unit.test_guard_state import Node
+from wulf.node.change.guard import FAILED
 
 pytestmark = pytest.mark.root
 
@@ -109,6 +110,37 @@ def test_whichever_call_of_a_tool_dies_nothing_is_said_to_be_back_that_is_not(no
         if not died:
             break
     assert 0 < call < 19
+
+
+#: What a tool says instead of an answer, and ends with 0.
+SAID = {
+    "nothing": "exit 0",
+    "nothing, its output being closed": "exec >&- 2>&-",
+    "words": "echo 'x y [ { } on'; echo default",
+    "half of it": "echo 'table inet f {'; echo '10.9.0.0/24 dev eth0'; echo '10.9'",
+    "bytes": "printf 'a\\0b\\n'",
+    "without end": "yes 'table inet x { }' | head -c 50000000",
+}
+
+
+@pytest.mark.parametrize("said", SAID)
+@pytest.mark.parametrize("tool", KINDS)
+def test_what_is_no_answer_is_not_one_that_all_is_gone(node: Node, tool: str, said: str) -> None:
+    step, value = KINDS[tool](node)
+    before = value()
+    node.make("A", step)
+    planted = node.programs / tool
+    real = planted.read_text() if planted.exists() else ""
+    node.program(tool, f"#!/bin/sh\n{SAID[said]}\n")
+    node.guard("status")
+    node.guard("undo", "A")
+    assert (node.journal("A"), value() == before) == ("stuck", False)
+    planted.write_text(real) if real else planted.unlink()
+    node.done("undo", "A")
+    assert value() == before
+    node.program(tool, f"#!/bin/sh\n{SAID[said]}\n")
+    plan = "\t".join([*step.partition("=")[0].split(" ", 3), step.partition("=")[2]]) + "\n"
+    assert node.guard("begin", "B", "me", "600", stdin=plan).returncode == FAILED
 
 
 def test_a_tool_that_dies_always_leaves_the_change_stuck(node: Node) -> None:

@@ -51,6 +51,7 @@ static size_t read_tools(struct bytes text) {
     size_t sum = 0;
     for (enum ethtool_group group = COALESCE; group < GROUPS; group++)
         read_ethtool(group, text, touch_pair, &sum);
+    sum += is_nft(text) + are_routes(text);
     read_nft(text, touch_line, &sum);
     for (struct bytes rest = text, line; next_line(&rest, &line);) {
         struct route_line route;

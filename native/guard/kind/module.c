@@ -4,6 +4,7 @@
 
 #include "guard/answer.h"
 #include "guard/kind/files.h"
+#include "guard/kind/routes.h"
 #include "guard/read/ip.h"
 #include "guard/tool.h"
 
@@ -119,8 +120,10 @@ struct link_before {
 static enum outcome look(const char *interface, struct link_before *before) {
     char *mtu;
     if (read_value(print("/sys/class/net/%s/mtu", interface), &mtu) != DONE ||
-        ASK(&before->addresses, "ip", "-o", "addr", "show", "dev", interface, "scope", "global") != DONE ||
-        ASK(&before->routes, "ip", "-4", "route", "show", "dev", interface) != DONE)
+        LIST(&before->addresses, "-V", "ip", "-o", "addr", "show", "dev", interface, "scope", "global") !=
+            DONE ||
+        routes_asked(&before->routes,
+                     (const char *const[]){"ip", "-4", "route", "show", "dev", interface, NULL}) != DONE)
         return FAILED;
     before->mtu = mtu;
     return DONE;

@@ -1,5 +1,6 @@
 /* A property of the routes to the cluster's own network (those that `ip` calls scope link). */
 #include "guard/kind.h"
+#include "guard/kind/routes.h"
 #include "guard/read/ip.h"
 #include "guard/tool.h"
 
@@ -8,7 +9,8 @@
 enum { MOST_WORDS = 64 };
 
 static enum outcome ask(const struct step *step, struct text *said) {
-    return ASK(said, "ip", "-4", "route", "show", "dev", step->interface, "scope", "link");
+    return routes_asked(said, (const char *const[]){"ip", "-4", "route", "show", "dev", step->interface,
+                                                    "scope", "link", NULL});
 }
 
 static enum outcome none(const struct step *step) {

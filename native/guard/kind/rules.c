@@ -16,7 +16,11 @@ enum { KEY_WORDS = 6 };
 enum outcome rules_list(struct text *listing) {
     if (!tool_path("nft"))
         return complain("nft is not installed");
-    return ASK(listing, "nft", "-nn", "-a", "list", "ruleset");
+    if (LIST(listing, "--version", "nft", "-nn", "-a", "list", "ruleset") != DONE)
+        return FAILED;
+    return is_nft((struct bytes){text_string(listing), listing->size})
+               ? DONE
+               : complain("nft says what are no rules: %s", one_line(listing->at, 80));
 }
 
 size_t legacy_programs(const char *programs[2]) {

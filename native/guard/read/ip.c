@@ -18,6 +18,31 @@ static bool is_of_another_form(struct bytes word) {
     return false;
 }
 
+static bool is_address(struct bytes word) {
+    bool has_mark = false;
+    for (size_t i = 0; i < word.size; i++) {
+        const char byte = word.at[i];
+        const bool mark = byte == '.' || byte == ':' || byte == '/';
+        if (!mark && !(byte >= '0' && byte <= '9') && !(byte >= 'a' && byte <= 'f'))
+            return false;
+        has_mark = has_mark || mark;
+    }
+    return has_mark;
+}
+
+bool are_routes(struct bytes text) {
+    static const char *const kinds[] = {"default",   "unicast", "local", "broadcast",
+                                        "multicast", "anycast", "nat",   "xresolve"};
+    for (struct bytes line, word; next_line(&text, &line);) {
+        bool known = next_word(&line, &word) && (is_address(word) || is_of_another_form(word));
+        for (size_t i = 0; i < COUNT(kinds); i++)
+            known = known || bytes_are(word, kinds[i]);
+        if (!known)
+            return false;
+    }
+    return true;
+}
+
 static bool next_value(struct bytes *line, struct bytes *word) {
     return next_word(line, word) && (!bytes_are(*word, "lock") || next_word(line, word));
 }

@@ -14,6 +14,8 @@ struct route_line {
     bool is_other;
 };
 
+/* Whether every line is one of a route: anything else is another program's, or an error. */
+bool are_routes(struct bytes text);
 /* What a line says; DONE, or FAILED for an empty line. */
 MUST_CHECK enum outcome read_route(struct bytes line, const char *property, struct route_line *route);
 /* The words of a route as `ip` takes them: without what it only shows (linkdown), without "lock" of rto_min,

@@ -73,6 +73,19 @@ static void read_inner(struct bytes whole, struct bytes *rest, struct nft_line *
     }
 }
 
+bool is_nft(struct bytes listing) {
+    bool inside = false;
+    for (struct bytes line; next_line(&listing, &line);) {
+        if (!line.size || line.at[0] == '#')
+            continue;
+        const bool begins = !inside && bytes_begin(line, "table "), ends = inside && bytes_are(line, "}");
+        if (!begins && !ends && !(inside && line.at[0] == '\t'))
+            return false;
+        inside = !ends;
+    }
+    return !inside;
+}
+
 void read_nft(struct bytes listing, void (*of_line)(void *of, const struct nft_line *line), void *of) {
     struct nft_line line = {0};
     for (struct bytes text, word; next_line(&listing, &text);) {

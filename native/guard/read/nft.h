@@ -25,6 +25,8 @@ struct nft_line {
     bool is_input, is_dynamic;
 };
 
+/* Whether it is tables to its end: anything else is another program's, an error, or the half of one. */
+bool is_nft(struct bytes listing);
 void read_nft(struct bytes listing, void (*line)(void *of, const struct nft_line *line), void *of);
 /* Each element of "elements = { a, b }": commas within quotes are none between them. */
 void each_element(struct bytes text, void (*element)(void *of, struct bytes element), void *of);

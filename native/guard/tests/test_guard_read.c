@@ -211,6 +211,11 @@ static void a_listing_of_rules_is_read(void) {
         "\t\tcomment \"type filter hook input\"\n"
         "\t\ttype filter hook input priority filter; policy accept;\n"
         "\t\ttcp dport 22 accept comment \"# handle 9\" # handle 2\n\t}\n}\n";
+    EXPECT(is_nft(of(listing)) && is_nft(of("")) && is_nft(of("table ip x {\n}\n\ntable ip y {\n}\n")));
+    for (size_t i = 1; i + 2 < strlen(listing); i++) /* the half of one */
+        EXPECT(!is_nft((struct bytes){listing, i}));
+    EXPECT(!is_nft(of("Error: no\n")) && !is_nft(of("}\n")) &&
+           !is_nft(of("table ip x {\ntable ip y {\n}\n")));
     rules = 0;
     read_nft(of(listing), count_rule, NULL);
     EXPECT(rules == 1);
@@ -220,6 +225,15 @@ static void a_listing_of_rules_is_read(void) {
            seconds == 3570);
     EXPECT(!read_expiry(of("10.0.0.1 comment \"it expires 5s\""), &begin, &end, &seconds));
     EXPECT(passing_part(of("packets 12 bytes 345 drop"), 0) == strlen("packets 12 bytes 345"));
+}
+
+static void a_listing_of_routes_is_known(void) {
+    EXPECT(are_routes(of("")) && are_routes(of("default via 10.0.0.1 proto dhcp metric 1024\n"
+                                               "10.0.0.0/24 proto kernel scope link src 10.0.0.7\n"
+                                               "10.1.0.0/16\n\tnexthop via 10.0.0.2 dev eth0 weight 1\n"
+                                               "unreachable 10.3.0.0/16\nfe80::/64 proto kernel\n")));
+    EXPECT(!are_routes(of("Cannot find device\n")) && !are_routes(of("10.0.0.0/24 dev eth0\n10\n")) &&
+           !are_routes(of("\n")) && !are_routes(of("Usage: ip\n")));
 }
 
 static void a_digest_is_that_of_the_standard(void) {
@@ -286,6 +300,7 @@ int main(int count, char *words[]) {
     a_state_comes_back_and_only_whole();
     two_changes_fold_into_one();
     a_listing_of_rules_is_read();
+    a_listing_of_routes_is_known();
     a_digest_is_that_of_the_standard();
     damaged_bytes_lead_nowhere(count > 1 ? strtol(words[1], NULL, 10) : 20000);
     return EXPECT_STATUS();
