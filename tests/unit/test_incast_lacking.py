@@ -43,7 +43,7 @@ def test_every_remedy_that_sets_something_is_looked_for() -> None:
 def test_a_kernel_is_asked_for_its_algorithms(monkeypatch: pytest.MonkeyPatch, algorithm: str) -> None:
     setting = f"sysctl.net.ipv4.tcp_congestion_control={algorithm}"
     monkeypatch.setattr(lacking, "SETTINGS", {"ECN": setting})
-    said = {"reno": {}, "nosuch": {"ECN": "node[01-03]: the kernel has no nosuch"}}
+    said = {"reno": {}, "nosuch": {"ECN": "node[01-03]: the kernel offers no nosuch there"}}
     assert asked(nodes()) == said[algorithm]
 
 
@@ -71,9 +71,9 @@ def test_what_all_have_is_not_tried_and_what_one_has_is(monkeypatch: pytest.Monk
 
 def test_what_cannot_be_tried_has_no_command_and_says_why() -> None:
     made = incast_fixture.broken()
-    found = remedies(made.cells, made.cliffs, made.depth, {"ECN": "node[01-06]: the kernel has no dctcp"})
+    found = remedies(made.cells, made.cliffs, made.depth, {"ECN": "node[01-06]: the kernel offers no dctcp"})
     assert [one.kind for one in found] == [one.kind for one in made.remedies]
     without = {one.kind for one in found if not one.command}
     assert without == {"ECN"}
     text = page_text(page.build(msgspec.structs.replace(made, remedies=found)))
-    assert "the kernel has no dctcp" in text and 'dctcp"' not in text
+    assert "the kernel offers no dctcp" in text and 'dctcp"' not in text

@@ -12,10 +12,12 @@ from wulf.node.change import steps
 from wulf.tools.incast.record import RemedyKind
 from wulf.tools.incast.remedies import SETTINGS
 
-#: Algorithms whose modules are not loaded are not listed: the kernel loads them when they are set.
+#: Algorithms whose modules are not loaded are not listed: the kernel loads them when they are set. In a container only
+#: those can be set that everybody may use.
 _OFFERS = (
-    "for one; do grep -qw $one /proc/sys/net/ipv4/tcp_available_congestion_control || "
-    "PATH=$PATH:/sbin:/usr/sbin modprobe -n -q tcp_$one || echo $one; done"
+    "list=available load=modprobe; systemd-detect-virt -cq 2>/dev/null && list=allowed load=false; "
+    "PATH=$PATH:/sbin:/usr/sbin; for one; do grep -qw $one /proc/sys/net/ipv4/tcp_${list}_congestion_control || "
+    "$load -n -q tcp_$one || echo $one; done"
 )
 _ALGORITHM = "net.ipv4.tcp_congestion_control"
 _WITHIN_S = 15.0
@@ -34,7 +36,7 @@ def lacking(transport: Transport, records: Sequence[NodeRecord]) -> dict[RemedyK
         for record in records:
             why = steps.obstacle(setting, record, take_over=False, relax=False)
             if not why and _is_algorithm(setting) and setting.value in absent.get(record.node, ()):
-                why = f"the kernel has no {setting.value}"
+                why = f"the kernel offers no {setting.value} there"
             if why:
                 reasons.setdefault(why, []).append(record.node)
         if reasons:
