@@ -245,7 +245,9 @@ def count(kind: str, seed: int, draws: int) -> tuple[int, int]:
 
 
 def planted(kind: str, random: Random) -> tuple[str, Part]:
-    """Return the fault of a draw as `wulf lab plant` takes it, and the switch or link that is to be named."""
+    """Return the fault of a draw as `wulf lab plant` takes it, and the switch or link that is to be named; or none."""
+    if kind == "clean":
+        return "", ()
     spine, leaf = f"spine{random.integers(1, 5)}", f"leaf{random.integers(1, 3)}"
     what, _, where = kind.partition(" ")
     if where == "one way":
@@ -289,20 +291,17 @@ def lab(kinds: Iterable[str], seed: int, draws: int) -> int:
             counted: Counter[str] = Counter()
             for number in range(draws):
                 fault, part = planted(kind, np.random.default_rng([seed, *map(ord, kind), number]))
-                if kind == "clean":
-                    part = ()
-                else:
+                if fault:
                     raised.plant_in_fabric(fault, program)
                 try:
                     found, took_s = diagnosed()
                 finally:
-                    raised.plant_in_fabric(f"{fault.partition(':')[0]}:none", program)
+                    if fault:
+                        raised.plant_in_fabric(f"{fault.partition(':')[0]}:none", program)
                 said = said_of(part, found)
                 counted[said.partition(":")[0]] += 1
                 longest_s = max(longest_s, took_s)
-                print(
-                    f"  {kind:<16} {'' if kind == 'clean' else fault:<26} {said} ({took_s:.0f} s)", flush=True
-                )
+                print(f"  {kind:<16} {fault:<26} {said} ({took_s:.0f} s)", flush=True)
             right[kind] = (counted["right"] + counted["right, blind"]) / draws
             print(f"{kind:<16} {dict(counted)}", flush=True)
     finally:

@@ -103,3 +103,7 @@ def test_what_the_bench_plants_in_a_lab_can_be_planted(kind: str) -> None:
         fault, part = paths.planted(kind, np.random.default_rng(number))
         made = fabric_faults.parse(fault, shape)
         assert made.kind in fault and all(name in fault for name in part)
+
+
+def test_the_bench_plants_nothing_in_a_clean_lab() -> None:
+    assert paths.planted("clean", np.random.default_rng(1)) == ("", ())
