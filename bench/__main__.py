@@ -61,6 +61,7 @@ NAMES = (
     "peers",
     "engine-b",
     "accuracy",
+    "held",
     "trace-truth",
     "install",
     "help",

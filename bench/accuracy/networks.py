@@ -19,8 +19,8 @@ BASE = "1gbit"
 DELAYED = "delay100us"
 DELAY_NS = 100_000
 #: A bucket of three frames: with a larger one short messages would not be slowed down at all.
-_RATE = "tc qdisc replace dev host0 root handle 1: tbf rate {} burst 5kb latency 20ms"
-_CLEAN = f"nft delete table inet bench 2>/dev/null; {_RATE.format('1gbit')}"
+RATE = "tc qdisc replace dev host0 root handle 1: tbf rate {} burst 5kb latency 20ms"
+_CLEAN = f"nft delete table inet bench 2>/dev/null; {RATE.format('1gbit')}"
 #: Of both ends of a cable [B].
 _MTU = {"mtu600": 600}
 _USUAL_MTU = 1500
@@ -33,7 +33,7 @@ _RULES = (
 #: Name → what makes the network so, on each node.
 _COMMANDS = {
     BASE: _CLEAN,
-    "100mbit": f"{_CLEAN}; {_RATE.format('100mbit')}",
+    "100mbit": f"{_CLEAN}; {RATE.format('100mbit')}",
     "mtu600": _CLEAN,
     "filter": f"{_CLEAN}; {_RULES}",
     DELAYED: _CLEAN,
