@@ -84,10 +84,11 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
         node: str = PAIR[0],
         env: Mapping[str, str] | None = None,
         stdin: str = "",
+        timeout_s: float = LINE_TIMEOUT_S,
     ) -> str:
         """Run a command on a node; return what it printed, on standard error last."""
         given = stdin.encode()
-        answer = self.transport.run(list(argv), [node], timeout_s=LINE_TIMEOUT_S, env=env, stdin=given)[node]
+        answer = self.transport.run(list(argv), [node], timeout_s=timeout_s, env=env, stdin=given)[node]
         if answer.status != "ok":
             raise SystemExit(f"bench: {argv[0]}: {answer.reason}\n{answer.stderr.decode(errors='replace')}")
         return (answer.stdout + answer.stderr).decode()

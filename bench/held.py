@@ -31,6 +31,7 @@ from bench.accuracy.launching import Launch, Starter
 from bench.accuracy.networks import RATE
 from bench.common import PAIR, Figure, Pair, finish, pair
 from wulf.base import store
+from wulf.base.errors import WulfError
 from wulf.base.native import build
 from wulf.base.records import Predicted
 from wulf.base.units import format_time
@@ -97,7 +98,7 @@ _SHIPPED = {
     "is": ("wulf-is", "--class", "W"),
     "cg": ("wulf-cg", "--class", "S"),
 }
-_HPCC_SIZE = 800
+_HPCC_SIZE = 300
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
@@ -191,8 +192,8 @@ class Measuring:
         self._note(step)
 
     def _predict(self, number: int, names: Sequence[str]) -> None:
-        step = f"said {number}"
-        if number < TAUGHT or self._is_done(step):
+        names = [name for name in names if not self._is_done(f"said {number} {name}")]
+        if number < TAUGHT or not names:
             return
         runs = {
             network: calibrating.joined(
@@ -206,7 +207,7 @@ class Measuring:
             traces = [self.directory / one.trace for one in launches if one.program == name]
             for said in predicted(traces, runs, number, name):
                 append(self.directory / SAID, said)
-        self._note(step)
+            self._note(f"said {number} {name}")
 
 
 def predicted(
@@ -220,9 +221,15 @@ def predicted(
         what_if=f"@{CHANGED},{BEFORE}",
         find_run=runs.__getitem__,
     )
-    found = predicting.predict(request, lambda _: None)
-    for how, one in zip((f"@{CHANGED}", BEFORE), found.scenarios, strict=True):
-        yield Said(round=number, program=program, how=how, predicted=one)
+    try:
+        found = predicting.predict(request, lambda _: None)
+    except WulfError as refusal:
+        print(f"  {program}: not predicted: {refusal}", flush=True)
+        return
+    for why in found.refused.values():
+        print(f"  {program}: {why}", flush=True)
+    for one in found.scenarios:
+        yield Said(round=number, program=program, how=one.name, predicted=one)
 
 
 def read_launches(directory: Path) -> list[Launch]:
@@ -271,7 +278,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 def rows(directory: Path) -> list[Row]:
     """Return what a directory holds, with launches that something was said of before."""
     launches = read_launches(directory)
-    said = msgspec.json.Decoder(Said).decode_lines(_kept(directory / SAID))
+    kept = msgspec.json.Decoder(Said).decode_lines(_kept(directory / SAID))
+    # What was ended while it was said was said again.
+    said = list({(one.round, one.program, one.how): one for one in kept}.values())
     taken = {(one.round, one.program): one for one in launches if one.network == CHANGED}
     found = []
     for program, how in dict.fromkeys((one.program, one.how) for one in said):
@@ -337,6 +346,9 @@ def judge(directory: Path, *, write: bool) -> int:
 
 def _figures(found: Sequence[Row], how: str) -> Iterator[Figure]:
     asked = [row for row in found if row.how == how]
+    if not asked:
+        print(f"  nothing was said by {how}")
+        return
     label = "" if how.startswith("@") else "-by-base-alone"
     launches = sum(len(row.times) for row in asked)
     outside = 1 - sum(row.inside for row in asked) / launches

@@ -18,6 +18,9 @@ from wulf.base.trace.reader import read
 from wulf.base.trace.writer import pack
 from wulf.node.cluster.launcher import launcher_for
 
+#: A program may take so long, also on a slow network and a busy machine [s].
+LIMIT_S = 600.0
+
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """One launch of a program."""
@@ -70,7 +73,7 @@ class Starter:
         launcher = launcher_for(self._mpi.family, self._mpi.mpirun)
         before, begin = waited_us(), time.monotonic()
         # mpirun itself has nothing to be traced: it only passes the variables on.
-        self._nodes.output(launcher.argv(job), env=launcher.env(job))
+        self._nodes.output(launcher.argv(job), env=launcher.env(job), timeout_s=LIMIT_S)
         waited = 1e-6 * (waited_us() - before) / (time.monotonic() - begin)
         self._fetch(directory, trace, " ".join(words))
         return 1e-9 * max(stream.run_ns for stream in read(trace).streams), waited

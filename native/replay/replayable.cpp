@@ -54,7 +54,7 @@ std::string together(const trace_header &header, const trace_threads &threads) {
             continue;
         which += std::string(which.empty() ? " (" : ", ") + "'" + printable(thread.name) +
                  "': " + std::to_string(thread.overlapping) + " of " + std::to_string(thread.calls) +
-                 " calls";
+                 (thread.calls == 1 ? " call" : " calls");
     }
     if (told > MOST_TOLD)
         which += ", " + std::to_string(told - MOST_TOLD) + " more";
