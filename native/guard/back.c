@@ -118,7 +118,7 @@ static bool item_is_back(const struct back *back, const struct item *item, const
     if (!is)
         return kind->is_gone && kind->is_gone(back->step, item->key);
     return are_same(back, item->value, is->value) ||
-           (back->after_known && kind->is_others && kind->is_others(item, &back->after, now));
+           (back->after_known && kind->is_others && kind->is_others(item, &back->before, &back->after, now));
 }
 
 bool is_back(const struct back *back) {

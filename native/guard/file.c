@@ -127,7 +127,10 @@ enum outcome read_own(int place, const char *name, struct text *text) {
 }
 
 enum outcome read_any(const char *path, struct text *text) {
-    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    return read_opened(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), path, text);
+}
+
+enum outcome read_opened(int file, const char *path, struct text *text) {
     if (file < 0)
         return complain("%s: %s", path, strerror(errno));
     const enum outcome outcome = read_all(file, text, SIZE_MAX);

@@ -25,6 +25,8 @@ MUST_CHECK enum outcome reopen_run(void);
 MUST_CHECK enum outcome read_own(int place, const char *name, struct text *text);
 /* Any file, such as those of /proc: at most 64 MiB. */
 MUST_CHECK enum outcome read_any(const char *path, struct text *text);
+/* The same of a descriptor, which is closed; its path is for the complaint. */
+MUST_CHECK enum outcome read_opened(int file, const char *path, struct text *text);
 /* Its one value: without the newline at its end. */
 MUST_CHECK enum outcome read_value(const char *path, char **value);
 

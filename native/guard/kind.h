@@ -28,7 +28,8 @@ struct kind {
     bool (*is_gone)(const struct step *step, const char *key);
     /* Whether what is there instead of an item is others' alone, so that nothing more is to be put back. May
      * be NULL. */
-    bool (*is_others)(const struct item *wanted, const struct state *after, const struct state *now);
+    bool (*is_others)(const struct item *wanted, const struct state *before, const struct state *after,
+                      const struct state *now);
     /* Whether an item that was not there before is taken away again; otherwise it came with something else.
      * May be NULL. */
     bool (*removes)(const char *key);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -187,6 +188,25 @@ def test_a_file_that_does_not_open_still_has_the_lines_of_the_change(node: Node)
     assert node.journal("A") == "stuck"
     node.done("undo", "A")
     assert file.read_text() == "a = 1\n"
+
+
+def test_a_link_that_comes_between_two_looks_is_not_followed(node: Node) -> None:
+    """A directory may be somebody's who would have root read a file for him, and write it as his."""
+    if shutil.which("strace") is None:
+        pytest.skip("strace is not installed (apt install strace)")
+    file, secret = states._file(node, "his.conf", "a = 1\n"), states._file(node, "secret", "secret = 1\n")
+    argv = node.argv("begin", "A", "me", "600")
+    only = ["-P", str(file), "-e", "trace=openat", "-e", "inject=openat:delay_enter=3000000"]
+    argv[4:4] = ["strace", "-qq", "-o", str(node.directory / "trace"), *only]
+    plan = states._file(node, "plan", f"k\tstored\t-\t{file}\tfile:644:YSA9IDEKYiA9IDIK\n")
+    with plan.open() as text:
+        begun = subprocess.Popen(argv, stdin=text, stdout=subprocess.DEVNULL)
+    time.sleep(1)
+    (node.directory / "link").symlink_to(secret)
+    (node.directory / "link").rename(file)
+    begun.wait(60)
+    base64 = "c2VjcmV0ID0gMQo="
+    assert all(base64 not in saved.read_text() for saved in node.state.glob("tx/A/saved.*"))
 
 
 @pytest.mark.parametrize("later", [False, True], ids=["the last step", "another step follows"])

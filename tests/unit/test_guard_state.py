@@ -207,6 +207,33 @@ def test_a_file_of_lines_that_was_set_twice_is_rolled_back_to_the_original(
     assert (path.read_text() if path.exists() else None) == original
 
 
+@pytest.mark.parametrize("later", [False, True], ids=["", "and later"])
+@pytest.mark.parametrize("between", ["", "theirs = 1\n"], ids=["touched", "a line of theirs"])
+@pytest.mark.parametrize("original", [None, "x = 0\n", "z = 0\n"])
+@pytest.mark.parametrize("kind", ["stored", "mpi_parameter"])
+def test_what_was_set_twice_goes_back_although_somebody_wrote_to_the_file_in_between(
+    node: Node, kind: str, original: str | None, between: str, later: bool
+) -> None:
+    """The whole file that was kept is that before the second change, with the first one's line in it."""
+    path = node.directory / ("openmpi-mca-params.conf" if kind == "mpi_parameter" else "x.conf")
+    node.program("ompi_info", f'#!/bin/sh\necho "path:sysconfdir:{node.directory}"\n')
+    if original is not None:
+        path.write_text(original)
+    for change in ("A", "B"):
+        text = f"{path.read_text() if path.exists() else ''}x = 1\n".replace("x = 0\n", "").replace(
+            "x = 1\nx", "x"
+        )
+        base64_of = base64.b64encode(text.encode()).decode()
+        stored = f"k stored - {path}=file:644:{base64_of}"
+        node.keep(change, stored if kind == "stored" else "k mpi_parameter - x=1")
+        if change == "A" or later:
+            path.write_text(path.read_text() + between * (change == "A"))
+    node.roll_back("C")
+    left = path.read_text() if path.exists() else ""
+    assert sorted(left.splitlines()) == sorted(((original or "") + between).splitlines())
+    assert node.differs() == {}
+
+
 def test_a_profile_of_tuned_where_there_was_none_is_gone_after_a_boot(node: Node) -> None:
     step, value = _tuned(node, "")
     node.make("A", step)

@@ -53,6 +53,16 @@ static void clear(const char *path) {
     }
 }
 
+/* What is told of a file is of what is read, should somebody have put a link there in between. */
+static enum outcome read_regular(const char *path, struct stat *about, struct text *content) {
+    const int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file >= 0 && (fstat(file, about) != 0 || !S_ISREG(about->st_mode))) {
+        close(file);
+        return complain("%s is not a file", path);
+    }
+    return read_opened(file, path, content);
+}
+
 enum outcome kept_read(const char *path, struct kept *kept) {
     *kept = (struct kept){.link = ""};
     if (*path != '/' || strstr(path, "/../") || ends_with(path, "/"))
@@ -76,13 +86,15 @@ enum outcome kept_read(const char *path, struct kept *kept) {
     }
     if (!S_ISREG(about.st_mode))
         return complain("%s is not a file", path);
+    if (read_regular(path, &about, &kept->content) != DONE)
+        return FAILED;
     kept->is = KEPT_FILE;
     kept->mode = about.st_mode & 07777;
     kept->uid = about.st_uid;
     kept->gid = about.st_gid;
     kept->seconds = about.st_mtim.tv_sec;
     kept->nanoseconds = about.st_mtim.tv_nsec;
-    return read_any(path, &kept->content);
+    return DONE;
 }
 
 char *kept_word(const struct kept *kept) {
@@ -304,6 +316,20 @@ static const struct item *item_named(const struct state *items, const char *name
         if (is_same(items->at[i].key, name))
             return &items->at[i];
     return NULL;
+}
+
+bool has_items(const struct kept *kept, const struct state *items) {
+    struct state lines = {0};
+    add_lines(kept, NULL, &lines);
+    for (size_t i = 0; i < items->count; i++) {
+        const struct item *item = &items->at[i];
+        const char *is = state_value(&lines, item->key);
+        const bool goes = (item->flags & ITEM_ABSENT) || !*item->value;
+        const bool is_line = *item->key != '/' && !(item->flags & ITEM_VOLATILE);
+        if (is_line && (goes ? is != NULL : !is || !is_same(is, item->value)))
+            return false;
+    }
+    return true;
 }
 
 void restore_lines(struct kept *kept, const struct state *items) {

@@ -127,7 +127,8 @@ static enum outcome restore(const struct step *step, const struct state *items, 
     struct kept kept, was;
     if (!whole || kept_parse(whole, &was) != DONE || read_file(&path, &kept) != DONE)
         return FAILED;
-    if (!made || is_same(kept_word(&kept), made)) /* nobody else has changed it */
+    /* Nobody else has changed it, nor in between where it is of two changes. */
+    if (!made || (is_same(kept_word(&kept), made) && has_items(&was, before)))
         return kept_write(path, &was);
     say_left(step, print("other lines of %s", path));
     struct state lines = {0};

@@ -29,15 +29,16 @@ static enum outcome save(const struct step *step, struct state *state) {
 }
 
 /* A file that was not there before stays with the lines of others in it. */
-static bool is_others(const struct item *wanted, const struct state *after, const struct state *now) {
+static bool is_others(const struct item *wanted, const struct state *before, const struct state *after,
+                      const struct state *now) {
     const char *is = state_value(now, wanted->key);
     bool some = false;
     if (*wanted->key != '/' || !starts_with(wanted->value, "absent:") || !is || !is_same(is, LINES))
         return false;
     for (size_t i = 0; i < now->count; i++) {
-        const char *made = state_value(after, now->at[i].key);
+        const char *made = state_value(after, now->at[i].key), *was = state_value(before, now->at[i].key);
         const bool is_line = *now->at[i].key != '/' && !is_same(now->at[i].key, WHOLE);
-        if (is_line && made && is_same(made, now->at[i].value))
+        if (is_line && made && is_same(made, now->at[i].value) && !(was && is_same(was, made)))
             return false;
         some = some || is_line;
     }
@@ -98,14 +99,18 @@ static enum outcome restore_by_lines(const struct step *step, const struct state
 static enum outcome restore(const struct step *step, const struct state *items, const struct state *before,
                             const struct state *after) {
     const char *whole = state_value(before, WHOLE);
-    const char *value = whole ? whole : state_value(before, step->target);
+    const char *file = state_value(before, step->target),
+               *value = whole && is_same(file ? file : LINES, LINES) ? whole : file;
     struct kept kept, now;
     if (!value)
         return DONE;
     if (kept_parse(value, &kept) != DONE || kept_read(step->target, &now) != DONE)
         return FAILED;
     const char *made = whole ? state_value(after, WHOLE) : NULL;
-    if (whole && made && !is_same(kept_word(&now), made))
+    /* Of two changes as one the whole file is that before the second, where somebody has written to it in
+     * between. */
+    if (whole && made &&
+        (!is_same(kept_word(&now), made) || !has_items(&kept, before) || !has_items(&kept, items)))
         return restore_by_lines(step, items, &kept);
     return kept_write(step->target, &kept);
 }
