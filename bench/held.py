@@ -270,9 +270,11 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     @property
-    def noise(self) -> float:
-        """Half the range of the launches ÷ their median."""
-        return (max(self.times) - min(self.times)) / 2 / statistics.median(self.times)
+    def noise(self) -> str:
+        """Half the range of the launches ÷ their median; unknown of one."""
+        if len(self.times) < 2:
+            return "not known"
+        return f"±{(max(self.times) - min(self.times)) / 2 / statistics.median(self.times):.0%}"
 
 
 def rows(directory: Path) -> list[Row]:
@@ -316,7 +318,7 @@ def table(found: Sequence[Row], directory: Path) -> str:
         lines.append(
             f"| {row.program} | `{row.how}` | {format_time(statistics.median(row.before))} "
             f"| {format_time(last.value)} ({format_time(low)} to {format_time(high)}) "
-            f"| {format_time(statistics.median(row.times))} | ±{row.noise:.0%} | {row.error:+.1%} "
+            f"| {format_time(statistics.median(row.times))} | {row.noise} | {row.error:+.1%} "
             f"| {row.inside} of {len(row.times)} |"
         )
     return "\n".join(lines) + "\n"
