@@ -277,7 +277,7 @@ class Line {
     }
 
   private:
-    struct record record_ {};
+    struct record record_{};
 };
 
 void print_plan(const Plan &plan) {

@@ -39,8 +39,7 @@ std::string share_of(uint64_t part, uint64_t whole) {
 
 // A name as a file has it: whatever it is, it does not disturb a terminal.
 std::string printable(std::string name) {
-    std::ranges::replace_if(
-        name, [](char one) { return one < ' ' || one > '~'; }, '?');
+    std::ranges::replace_if(name, [](char one) { return one < ' ' || one > '~'; }, '?');
     return name;
 }
 

@@ -129,7 +129,7 @@ MappedFile::MappedFile(const std::string &path) {
     const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (file < 0)
         throw InputError(path + ": " + std::strerror(errno));
-    struct stat status {};
+    struct stat status{};
     void *start = nullptr;
     const bool known = fstat(file, &status) == 0 && S_ISREG(status.st_mode);
     if (known && status.st_size > 0)

@@ -22,9 +22,9 @@ static void add_word(void *of, struct bytes word) {
 /* As `ip` takes it; a route with a metric is somebody else's, and comes after this one. */
 static enum outcome save(const struct step *step, struct state *state) {
     struct text said = {0};
-    const char *const words[] = {"ip",    "-4",   "route", "show", "exact", print("%s/32", step->target),
+    const char *const asked[] = {"ip",    "-4",   "route", "show", "exact", print("%s/32", step->target),
                                  "table", "main", NULL};
-    if (checked(step) != DONE || routes_asked(&said, words) != DONE)
+    if (checked(step) != DONE || routes_asked(&said, asked) != DONE)
         return FAILED;
     struct bytes rest = {text_string(&said), said.size}, line;
     while (next_line(&rest, &line)) {
