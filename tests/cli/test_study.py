@@ -63,7 +63,7 @@ def test_a_study_is_a_table_and_goes_on_where_it_was_ended(place: Path) -> None:
     begun = wulf(place, "study", "which.toml", "--cluster", "local", "--run", "a", "--budget", "1ms")
     assert begun.returncode == 3, begun.stderr
     assert "left out: variable: nowhere" in begun.stdout
-    assert "2 of 48 runs were made: the budget ended it" in begun.stdout
+    assert "2 of 48 runs made: the budget ended it" in begun.stdout
     ended = wulf(place, "bench", "study", "--resume", "a", "--budget", "10m", "--json", timeout=600)
     assert ended.returncode == 0, ended.stderr
     found = json.loads(ended.stdout)["result"]
