@@ -18,7 +18,7 @@ from rich.console import Console
 from tests.unit.guard_place import SYSCTL, Place, wait
 from wulf.base.contracts import NodeResult
 from wulf.face.cli import rollback
-from wulf.node.change.guard import BUSY, FAILED, LATE, STUCK, Guards
+from wulf.node.change.guard import BUSY, DONE, FAILED, LATE, STUCK, Guards
 from wulf.node.fleet import abandonment
 
 pytestmark = pytest.mark.root
@@ -80,7 +80,8 @@ def test_a_lost_state_is_put_back_at_the_next_attempt(place: Place) -> None:
     place.done("lock", "me", "600")
     place.set("A", "0", deadline_s=300)
     (place.state / "tx/A/state").unlink()
-    assert place.guard("undo", "A").returncode == STUCK
+    # A watcher that looked meanwhile has made the first attempt.
+    assert place.guard("undo", "A").returncode in (STUCK, DONE)
     place.done("recover")
     assert (place.value(), place.journal("A")) == ("1", "undone")
 

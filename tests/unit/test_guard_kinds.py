@@ -340,6 +340,8 @@ def network(both: Both) -> Both:
         "route add 10.10.0.0/16 dev eth0 scope link mtu 1400",
     ):
         both.enter("ip", *words.split())
+    # The kernel looks at carriers a second apart.
+    wait(lambda: both.enter("ip", "-o", "link").count("state UP") == 2)
     return both
 
 
