@@ -27,6 +27,13 @@ int MPI_Send(const void *message, int count, MPI_Datatype type, int to, int tag,
     return PMPI_Send(message, count, type, to, tag, comm);
 }
 
+int MPI_Ssend(const void *message, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
+    spoil(message, count, tag);
+    if (count > 1 && tag != CONTROL)
+        *(unsigned char *)message = SPOILED;
+    return PMPI_Ssend(message, count, type, to, tag, comm);
+}
+
 int MPI_Isend(const void *message, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
               MPI_Request *request) {
     spoil(message, count, tag);
@@ -109,6 +116,12 @@ int MPI_Alltoallv(const void *message, const int *counts, const int *places, MPI
     return PMPI_Alltoallv(message, counts, places, type, place, counts_there, places_there, type_there, comm);
 }
 
+int MPI_Neighbor_allgather(const void *message, int count, MPI_Datatype type, void *place, int there,
+                           MPI_Datatype type_there, MPI_Comm comm) {
+    spoil(message, count, 0);
+    return PMPI_Neighbor_allgather(message, count, type, place, there, type_there, comm);
+}
+
 int MPI_Neighbor_alltoall(const void *message, int count, MPI_Datatype type, void *place, int there,
                           MPI_Datatype type_there, MPI_Comm comm) {
     spoil(message, count, 0);
@@ -179,6 +192,12 @@ int MPI_Ialltoall(const void *message, int count, MPI_Datatype type, void *place
                   MPI_Datatype type_there, MPI_Comm comm, MPI_Request *request) {
     spoil(message, count, 0);
     return PMPI_Ialltoall(message, count, type, place, there, type_there, comm, request);
+}
+
+int MPI_Ineighbor_allgather(const void *message, int count, MPI_Datatype type, void *place, int there,
+                            MPI_Datatype type_there, MPI_Comm comm, MPI_Request *request) {
+    spoil(message, count, 0);
+    return PMPI_Ineighbor_allgather(message, count, type, place, there, type_there, comm, request);
 }
 
 int MPI_Ineighbor_alltoall(const void *message, int count, MPI_Datatype type, void *place, int there,

@@ -163,8 +163,9 @@ def test_a_directory_that_nodes_do_not_share_is_named(mpi_probe: MpiProbe, tmp_p
     argv = mpi_probe.argv(1, *words, "--dir", str(tmp_path / "here"))
     argv += [":", "-np", "1", str(mpi_probe.path), *words, "--dir", str(tmp_path / "there")]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
-    assert done.returncode != 0 and "a directory that all nodes share" in done.stdout, done
-    assert str(tmp_path / "there") in done.stdout, "the node that does not see it is the one that is told of"
+    said = done.stdout + done.stderr  # who is not the first rank says it on its standard error
+    assert done.returncode != 0 and "a directory that all nodes share" in said, done
+    assert str(tmp_path / "there") in said, "the node that does not see it is the one that is told of"
     assert [list((tmp_path / name).iterdir()) for name in ("here", "there")] == [[], []]
 
 

@@ -11,16 +11,16 @@ import pytest
 from bench import common
 from bench.ops_cost import OPS
 from bench.probe_mpi import ARMS, PAIRED, SOURCE, Visits, visits
-from tests.native.conftest import MpiProbe, probe_of
+from tests.native.conftest import EACH_FAMILY, MpiProbe, probe_of
 from tests.native.probe import TIMEOUT_S
-from tests.native.programs import FAMILIES, required
+from tests.native.programs import required
 
-# The program of a bench, with each library and every operation.
-pytestmark = [pytest.mark.mpi, pytest.mark.thorough]
+# That it still compiles beside the probe is seen in `make test`, too.
+pytestmark = pytest.mark.mpi
 BLOCKS = 12
 
 
-@pytest.fixture(scope="module", params=FAMILIES)
+@pytest.fixture(scope="module", params=EACH_FAMILY)
 def paired(request: pytest.FixtureRequest) -> Iterator[MpiProbe]:
     path = common.build_mpi(SOURCE, PAIRED, required(request.param))
     yield MpiProbe(request.param, path, probe_of(request.param).launch)
@@ -34,6 +34,7 @@ def run(paired: MpiProbe, *words: object, op: str = "mpi_pingpong") -> list[Visi
     return visits(done.stdout)
 
 
+@pytest.mark.thorough
 def test_every_block_has_a_visit_of_each_loop_in_random_order(paired: MpiProbe) -> None:
     said = run(paired, 200, BLOCKS, 7, 1, 65536)
     assert [one.size for one in said] == [1, 65536]
@@ -47,6 +48,7 @@ def test_every_block_has_a_visit_of_each_loop_in_random_order(paired: MpiProbe) 
         assert one.ratio("probe", ("bare", "again")) > 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("op", OPS)
 def test_every_operation_has_a_bare_loop_that_leaves_its_messages_as_they_were(
     paired: MpiProbe, op: str
@@ -55,6 +57,7 @@ def test_every_operation_has_a_bare_loop_that_leaves_its_messages_as_they_were(
     assert [(one.size, one.corrupt) for one in said] == [(8, 0), (4096, 0)]
 
 
+@pytest.mark.thorough
 def test_another_seed_is_another_order(paired: MpiProbe) -> None:
     orders = [[name for name, _ in run(paired, 50, BLOCKS, seed, 1)[0].visits] for seed in (1, 1, 2)]
     assert orders[0] == orders[1] != orders[2]
@@ -77,6 +80,7 @@ def test_bad_arguments_end_the_job(paired: MpiProbe, ranks: int, words: str, mes
     assert message in done.stderr
 
 
+@pytest.mark.thorough
 def test_it_is_no_operation_of_the_probe(mpi_probe: MpiProbe) -> None:
     said = subprocess.run(
         [mpi_probe.path, "--list"], capture_output=True, text=True, timeout=TIMEOUT_S, check=True

@@ -117,13 +117,15 @@ static int measure(const struct operation *operation, const struct channel *chan
                               .parameter = operation->parameter.usual,
                               .clock = clock_measure()};
     struct references references = {0};
+    struct scheduled scheduled[2];
+    struct scheduling scheduling = {.ranks = 2, .of = scheduled};
     struct cell *cells = cells_new(&plan, 2);
     values_ns = calloc(plan.sweeps + WARMUP_MAX_VISITS, sizeof *values_ns);
     int status = -1;
     if (cells == NULL || values_ns == NULL)
         failure_set(failure, "system", "", "no memory for %llu visits", (unsigned long long)plan.sweeps);
     else
-        status = sweep_run(&plan, channel, cells, &references, ignore, NULL, failure);
+        status = sweep_run(&plan, channel, cells, &references, &scheduling, ignore, NULL, failure);
     if (status == 0)
         print(cells, way->blocks, way->seed);
     free(values_ns);
@@ -151,7 +153,7 @@ static uint64_t number(const char *text, unsigned long long low, unsigned long l
     char *end = NULL;
     const unsigned long long value = strtoull(text, &end, 10);
     if (*text < '0' || *text > '9' || *end != '\0' || value < low || value > high) {
-        fprintf(stderr, "paired: %s is no whole number from %llu to %llu\n", text, low, high);
+        fprintf(stderr, "paired: %s is not a whole number from %llu to %llu\n", text, low, high);
         exit(USAGE_EXIT);
     }
     return value;
