@@ -64,22 +64,22 @@ _BOX = """lattice fcc 0.8442
 region box block 0 {size} 0 {size} 0 {size}
 create_box 1 box
 create_atoms 1 box"""
+
+
+def _lennard_jones(size: int, temperature: float, steps: int) -> str:
+    return _ATOMS.format(
+        style="atomic",
+        lattice=_BOX.format(size=size),
+        temperature=temperature,
+        forces="pair_style lj/cut 2.5\npair_coeff 1 1 1.0 1.0 2.5",
+        steps=steps,
+    )
+
+
 #: LAMMPS: a crystal that melts; few atoms, whose messages are short; charges, whose forces take Fourier transforms.
 INPUTS = {
-    "melt": _ATOMS.format(
-        style="atomic",
-        lattice=_BOX.format(size=16),
-        temperature=3.0,
-        forces="pair_style lj/cut 2.5\npair_coeff 1 1 1.0 1.0 2.5",
-        steps=100,
-    ),
-    "small": _ATOMS.format(
-        style="atomic",
-        lattice=_BOX.format(size=5),
-        temperature=1.4,
-        forces="pair_style lj/cut 2.5\npair_coeff 1 1 1.0 1.0 2.5",
-        steps=2000,
-    ),
+    "melt": _lennard_jones(size=16, temperature=3.0, steps=100),
+    "small": _lennard_jones(size=5, temperature=1.4, steps=2000),
     "charges": _ATOMS.format(
         style="charge",
         lattice=_BOX.format(size=8) + "\nset group all charge 0.5\n"

@@ -32,9 +32,9 @@ bool has_lines(const struct kept *kept);
 char *line_name(struct bytes line);
 /* The lines as items; those of some names alone, where names are given. */
 void add_lines(const struct kept *kept, const char *names, struct state *state);
-/* Put lines back, or take them away (ITEM_ABSENT), and leave the others as they are. */
 /* Whether a file has the lines of these items; an item that is to go, or has no value, is none of them. */
 bool has_items(const struct kept *kept, const struct state *items);
+/* Put lines back, or take them away (ITEM_ABSENT), and leave the others as they are. */
 void restore_lines(struct kept *kept, const struct state *items);
 
 #endif

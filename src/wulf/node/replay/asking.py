@@ -198,18 +198,37 @@ def asked_of(request: PredictRequest, path: Path, own: Launches | None, others: 
         overlaps=overlaps(trace),
         refused=refused,
         may_matter=sharing.reasons(trace, nodes) if request.engine == "auto" else [],
-        shared=contending.Shared(
-            trace=path,
-            nodes=[node for one in (nodes, *nodes_beside) for node in one],
-            ranks=trace.ranks,
-            names=names,
-            rules=request.rules,
-            topology=request.topology,
-            beside=others,
-            others=[source.name for source in request.beside],
+        shared=_shared(
+            request,
+            path,
+            others,
+            [node for one in (nodes, *nodes_beside) for node in one],
+            trace.ranks,
+            names,
         ),
         calibration=calibrated.cost,
         buffered=buffered,
+    )
+
+
+def _shared(
+    request: PredictRequest,
+    path: Path,
+    others: Sequence[Path],
+    nodes: Sequence[int],
+    ranks: int,
+    names: Sequence[str],
+) -> contending.Shared:
+    """Return what runs on which nodes at the same time."""
+    return contending.Shared(
+        trace=path,
+        nodes=nodes,
+        ranks=ranks,
+        names=names,
+        rules=request.rules,
+        topology=request.topology,
+        beside=others,
+        others=[source.name for source in request.beside],
     )
 
 
