@@ -6,6 +6,7 @@
 #include "guard/kind/mpi.h"
 #include "guard/lock.h"
 #include "guard/tool.h"
+#include "guard/undo.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -40,6 +40,7 @@
 #include "guard/settle.h"
 #include "guard/sha256.h"
 #include "guard/tool.h"
+#include "guard/undo.h"
 #include "guard/watch.h"
 #include "guard/words.h"
 

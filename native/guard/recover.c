@@ -5,6 +5,7 @@
 #include "guard/kind/keeping.h"
 #include "guard/kind/module.h"
 #include "guard/lock.h"
+#include "guard/undo.h"
 
 #include <string.h>
 #include <sys/stat.h>

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -101,36 +103,40 @@ def tests(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def ran(tests: Path, *words: str) -> list[str]:
-    """Names of the tests that are run."""
-    argv = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-v",
-        "-p",
-        "no:cacheprovider",
-        f"--rootdir={tests}",
-        *words,
-        "tests",
-    ]
+#: Runs the tests of each list of options in a process of its own, that has loaded all of it already.
+RUNS = """
+import json, os, sys
+import pytest
+import wulf.node.lab
+for words in json.loads(sys.argv[1]):
+    print("== next", flush=True)
+    if not os.fork(): sys.exit(pytest.main(words))
+    os.wait()
+"""
+
+
+def ran(tests: Path, *options: Sequence[str]) -> list[list[str]]:
+    """Names of the tests that are run with each of the options."""
+    usual = ("-v", "-p", "no:cacheprovider", f"--rootdir={tests}")
+    argv = [sys.executable, "-c", RUNS, json.dumps([[*usual, *words, "tests"] for words in options])]
     said = subprocess.run(argv, cwd=tests, capture_output=True, text=True, timeout=120, check=False).stdout
-    return sorted(re.findall(r"^tests/unit/test_tiers.py::(\S+) (?:PASSED|FAILED)", said, re.MULTILINE))
+    names = r"^tests/unit/test_tiers.py::(\S+) (?:PASSED|FAILED)"
+    return [sorted(re.findall(names, one, re.MULTILINE)) for one in said.split("== next")[1:]]
 
 
 def test_every_test_is_in_one_tier(tests: Path) -> None:
     """A test that is in none would never run."""
-    quick, test, all_ = (ran(tests, f"--tier={tier}") for tier in ("quick", "test", "all"))
+    quick, test, all_, every = ran(tests, *([f"--tier={tier}"] for tier in ("quick", "test", "all")), [])
     assert quick == ["test_plain"]
     assert test == ["test_plain", "test_root[0]", "test_root[1]"]
     assert all_ == ["test_thorough", "test_thorough_fails", "test_thorough_too"]
-    assert sorted(test + all_) == ran(tests)
+    assert sorted(test + all_) == every
 
 
 @pytest.mark.thorough
 def test_every_test_is_in_one_shard_and_groups_stay_together(tests: Path) -> None:
-    shards = [ran(tests, f"--shard={number}/3") for number in (1, 2, 3)]
-    assert sorted(name for shard in shards for name in shard) == ran(tests)
+    *shards, every = ran(tests, *([f"--shard={number}/3"] for number in (1, 2, 3)), [])
+    assert sorted(name for shard in shards for name in shard) == every
     assert all(("test_thorough" in shard) == ("test_thorough_too" in shard) for shard in shards)
     assert all(("test_root[0]" in shard) == ("test_root[1]" in shard) for shard in shards)
 
@@ -140,7 +146,8 @@ def test_what_has_passed_is_left_out_when_it_is_run_again(tests: Path) -> None:
     words = ("-n", "2", "--dist", "loadgroup", "--tier=all", f"--note-passed={tests}/passed")
     argv = [sys.executable, "-m", "pytest", "-q", f"--rootdir={tests}", *words, "tests"]
     subprocess.run(argv, cwd=tests, capture_output=True, timeout=120, check=False)
-    assert ran(tests, "--tier=all", f"--passed-before={tests}/passed") == ["test_thorough_fails"]
+    again = ["--tier=all", f"--passed-before={tests}/passed"]
+    assert ran(tests, again) == [["test_thorough_fails"]]
 
 
 def test_a_group_stays_on_one_worker(tmp_path: Path) -> None:

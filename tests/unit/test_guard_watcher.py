@@ -40,10 +40,17 @@ def signal_all(place: Place, number: int, roles: Iterable[str]) -> None:
         os.kill(pid(place, role), number)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGSTOP])
-@pytest.mark.parametrize(
-    "roles", [*itertools.permutations(ROLES, 1), *itertools.permutations(ROLES, 2)], ids="-".join
-)
+def endings() -> Iterator[object]:
+    """Yield every one and two of them, and how they end; `make test` has every two killed and every one stopped."""
+    signals = (signal.SIGTERM, signal.SIGKILL, signal.SIGSTOP)
+    for count, number in itertools.product((1, 2), signals):
+        usual = number is (signal.SIGSTOP if count == 1 else signal.SIGKILL)
+        for roles in itertools.permutations(ROLES, count):
+            name = f"{'-'.join(roles)}-{number.name}"
+            yield pytest.param(roles, number, id=name, marks=[] if usual else pytest.mark.thorough)
+
+
+@pytest.mark.parametrize(("roles", "number"), endings())
 def test_an_undo_comes_whichever_two_are_ended_or_stopped(
     place: Place, roles: Sequence[str], number: int
 ) -> None:

@@ -15,6 +15,7 @@ from wulf.base import user_files
 from wulf.base.errors import ConfigError, UsageError
 from wulf.tools.study import checking, design, file
 from wulf.tools.study.conclude import conclude
+from wulf.tools.study.metrics import filled
 from wulf.tools.study.record import StudyFactor, StudyLevel
 
 GOOD = """
@@ -61,7 +62,7 @@ def test_a_file_says_what_is_varied_and_measured() -> None:
     found = file.read(GOOD, "x.toml", "x")
     mtu, solver = found.factors
     assert [level.set for level in mtu.levels] == [{}, {"nic.mtu": "9000"}]
-    assert file.filled(found.metrics[0].command, {"solver": solver.levels[1]}) == "./b input"
+    assert filled(found.metrics[0].command, {"solver": solver.levels[1]}) == "./b input"
     assert found.metrics[1].figures == [("latency 64 B", 64), ("latency 1024 B", 1024)]
     (published,) = found.published
     assert (published.figure, published.levels) == ("latency 64 B", {"mtu": "9000"})

@@ -78,11 +78,17 @@ def documents() -> Iterator[tuple[str, str]]:
             yield name, " ".join(file.read_text(encoding="utf-8").split())
 
 
+@pytest.fixture(scope="module")
+def texts() -> list[tuple[str, str]]:
+    """All that the program and its documents say; finding it takes seconds."""
+    return [*strings(), *documents()]
+
+
 @pytest.mark.parametrize("phrase", BANNED)
-def test_no_text_has_a_phrase_that_the_field_does_not_use(phrase: str) -> None:
+def test_no_text_has_a_phrase_that_the_field_does_not_use(phrase: str, texts: list[tuple[str, str]]) -> None:
     found = [
         f"{where}: …{text[max(hit.start() - 40, 0) : hit.end() + 40]}…: {BANNED[phrase]}"
-        for where, text in [*strings(), *documents()]
+        for where, text in texts
         for hit in re.finditer(phrase, text, re.IGNORECASE)
     ]
     assert not found, "\n".join(found)

@@ -21,6 +21,7 @@ from wulf.node.programs import blas_libraries
 from wulf.node.trials.bench import on_nodes
 from wulf.page.words import listed
 from wulf.tools.study import file
+from wulf.tools.study.metrics import named_in
 from wulf.tools.study.performing import nodes_of, pairs
 from wulf.tools.study.record import StudyFactor, StudyLevel, StudyMetric
 
@@ -151,7 +152,7 @@ def reduced(written: file.Written, left_out: Mapping[str, str]) -> Wanted:
     factors = list(filter(None, map(partial(_factor, why), written.factors)))
     gone = {factor.name for factor in written.factors} - {factor.name for factor in factors}
     for metric in written.metrics:
-        lost = sorted(gone & file.named_in(metric))
+        lost = sorted(gone & named_in(metric))
         if lost and metric.name not in why:
             why[metric.name] = f"its command names {{{lost[0]}}}, a factor of which no level can be had"
     metrics = [metric for metric in written.metrics if metric.name not in why]

@@ -20,7 +20,7 @@ from wulf.stats.core.shift import Shift
 from wulf.stats.estimate.cells import as_estimate
 from wulf.stats.estimate.comparison import SIGNIFICANCE, adjust
 from wulf.tools.study import design
-from wulf.tools.study.file import FEWEST_POINTS
+from wulf.tools.study.metrics import FEWEST_POINTS
 from wulf.tools.study.record import (
     StudyCell,
     StudyCost,

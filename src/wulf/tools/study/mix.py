@@ -18,7 +18,7 @@ from wulf.base.text import last_line, printable
 from wulf.node.cluster import slurm
 from wulf.node.fleet import allocation
 from wulf.node.trials.bench import TrialError
-from wulf.tools.study.file import options_of
+from wulf.tools.study.metrics import options_of
 from wulf.tools.study.record import StudyJob
 
 #: Slurm is asked so often [s]: its times are whole seconds, and its controller serves the whole site.

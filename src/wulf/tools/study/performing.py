@@ -30,7 +30,8 @@ from wulf.node.programs import blas_libraries, blas_runs
 from wulf.node.trials.bench import TrialError, TrialRunner, job_environment, on_nodes
 from wulf.stats import estimate
 from wulf.tools.study import mix
-from wulf.tools.study.file import CABLED, SWITCHED, filled
+from wulf.tools.study.factors import CABLED, SWITCHED
+from wulf.tools.study.metrics import filled
 from wulf.tools.study.mix import Mix
 from wulf.tools.study.record import StudyFactor, StudyLevel, StudyMetric, StudyPlan, StudyProblem
 
