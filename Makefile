@@ -2,6 +2,9 @@
 .PHONY: help install demo test test-all quick fresh release bench docs site clean
 .DEFAULT_GOAL := help
 
+# Compiled once, not by every process that is started.
+unexport PYTHONDONTWRITEBYTECODE
+
 VENV := .venv
 NAME ?=
 ARGS ?=

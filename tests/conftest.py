@@ -93,7 +93,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         item for item in items if wanted in (None, tier(item)) or (wanted, tier(item)) == ("test", "quick")
     ]
     chosen = _not_passed(config, _of_shard(config, sorted(chosen, key=_turn)))
-    config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+    kept = set(chosen)
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = chosen
 
 

@@ -65,10 +65,10 @@ class Opened:
         wide: int = self.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
         return wide
 
-    def shot(self, name: str, full: bool = True) -> Path:
-        path = artefacts() / f"{name}.png"
-        self.page.screenshot(path=path, full_page=full)
-        return path
+    def shot(self, name: str) -> None:
+        """Take a picture of the page to look at, if asked for (``WULF_PICTURES=1``): it takes longer than the tests."""
+        if os.environ.get("WULF_PICTURES"):
+            self.page.screenshot(path=artefacts() / f"{name}.png", full_page=True)
 
 
 def open_page(

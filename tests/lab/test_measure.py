@@ -149,7 +149,7 @@ def test_pairs_are_measured_at_once_in_one_job(lab_cluster, tmp_path):
 
 def test_pairs_over_sockets_are_measured_while_the_others_do_the_same(lab_cluster, tmp_path):
     words = ["--cluster", "lab", "--ops", "tcp_rr,udp_rr", "--pairs", "node01:node02,node03:node04", *SHORT]
-    done = run(tmp_path, "measure", "--run", "together", "--at-once", *words)
+    done = run(tmp_path, "measure", "--run", "together", "--at-once", *words, "--max-launches", "2")
     assert done.returncode in (0, 3), done.stderr
     loaded = library.load(tmp_path / "runs" / "together")
     evidence = [launch for launch in loaded.launches if launch.purpose == "measure" and launch.status == "ok"]

@@ -50,7 +50,7 @@ def endings() -> Iterator[object]:
             yield pytest.param(roles, number, id=name, marks=[] if usual else pytest.mark.thorough)
 
 
-@pytest.mark.parametrize(("roles", "number"), endings())
+@pytest.mark.parametrize(("roles", "number"), [*endings()])
 def test_an_undo_comes_whichever_two_are_ended_or_stopped(
     place: Place, roles: Sequence[str], number: int
 ) -> None:
