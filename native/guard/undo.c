@@ -189,6 +189,9 @@ static const char *put_all_back(const char *tx, const struct tx_state *state, co
     if (become(tx, "undoing", why) != DONE)
         forgive();
     const char *stuck = put_rounds(&undoing);
+    /* Its parameter may be back, and what the link had not. */
+    if (!*stuck && modules_back() != DONE)
+        stuck = print(" %s;", complaint("a driver cannot be loaded again"));
     settle_units(&undoing.plan);
     return stuck;
 }

@@ -603,8 +603,9 @@ IP = """\
 cd "$PLACE" || exit
 replace() { touch "$1"; grep -qxF "$2" "$1" || echo "$2" >>"$1"; }
 case "$*" in
-"-o addr show"*) cat addresses 2>/dev/null ;;
-"-4 route show"*) cat routes 2>/dev/null ;;
+-V) echo ip utility ;;
+"-o addr show"*) cat addresses 2>/dev/null || : ;;
+"-4 route show"*) cat routes 2>/dev/null || : ;;
 "link set dev eth0 mtu "*) echo "$6" >class/eth0/mtu ;;
 "addr replace "*) replace addresses "2: eth0 inet $3 scope global eth0" ;;
 "route replace "*) shift 2; replace routes "${*% dev eth0}" ;;

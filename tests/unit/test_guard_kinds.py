@@ -315,11 +315,49 @@ def test_a_driver_is_loaded_again_whenever_the_guard_is_ended(both: Both, when: 
     assert not list(both.state.glob("unloaded.*"))
 
 
+#: A driver that does not show what it was loaded with.
+HIDDEN = faked.MODPROBE.replace('"module/igb/parameters/${2%%=*}"', "hidden").replace(
+    "module/igb/parameters/InterruptThrottleRate", "hidden"
+)
+
+
+@pytest.mark.parametrize("calls", ["-r", "igb", "*"])
+@pytest.mark.parametrize("said", ["exit 0", "echo 'x y'; exit 0", "exec >&- 2>&-; exit 0"])
+def test_a_driver_that_is_only_said_to_be_loaded_anew_has_what_it_had(
+    both: Both, calls: str, said: str
+) -> None:
+    """Nothing shows the value: what was to be put back was "undone" as soon as `modprobe` ended with 0."""
+    driven(both, HIDDEN)
+    before = both.look()
+    both.done("begin", "A", "me", "600", stdin="k\tmodule\teth0\tInterruptThrottleRate\t1\n")
+    both.done("apply", "A")
+    made = both.look()
+    both.tool("modprobe", HIDDEN.replace("|| exit\n", f"|| exit\ncase $1 in {calls}) {said} ;; esac\n", 1))
+    both.guard("undo", "A")
+    assert both.journal("A") == "stuck"
+    assert both.look()[str(both.tree / "hidden")] == made[str(both.tree / "hidden")] == "1\n"
+    both.tool("modprobe", HIDDEN)
+    both.done("undo", "A")
+    assert both.look() == before
+
+
+@pytest.mark.parametrize("what", ["addr replace", "route replace", "link set dev"])
+def test_what_ip_only_says_to_have_put_back_with_a_driver_is_put_back_later(both: Both, what: str) -> None:
+    driven(both)
+    before = both.look()
+    both.done("begin", "A", "me", "600", stdin="k\tmodule\teth0\tInterruptThrottleRate\t1\n")
+    both.done("apply", "A")
+    lies = faked.IP.replace("|| exit\n", f'|| exit\ncase "$*" in "{what}"*) exit 0 ;; esac\n', 1)
+    both.tool("ip", lies)
+    assert "ip ended well, and " in both.guard("undo", "A").stdout
+    assert both.journal("A") == "stuck"
+    both.tool("ip", faked.IP)
+    both.done("undo", "A")
+    assert both.look() == before
+
+
 def test_what_a_driver_does_not_show_is_known_although_run_is_wiped(both: Both) -> None:
-    hidden = faked.MODPROBE.replace('"module/igb/parameters/${2%%=*}"', "hidden").replace(
-        "module/igb/parameters/InterruptThrottleRate", "hidden"
-    )
-    driven(both, hidden)
+    driven(both, HIDDEN)
     before = both.look()
     both.done("begin", "A", "me", "3", stdin="k\tmodule\teth0\tInterruptThrottleRate\t1\n")
     both.done("apply", "A")

@@ -34,7 +34,7 @@ table=$3; how=$4; shift 4
 rule="$table $*"
 case $how in
 -I) echo "$rule" >>rules ;;
--C) grep -qxF "$rule" rules ;;
+-S) echo "-P $1 ACCEPT"; [ ! -e rules ] || sed -n "s/^$rule/-A $1/p" rules ;;
 -D) grep -qxF "$rule" rules || exit 1; grep -vxF "$rule" rules >rest; mv rest rules ;;
 esac
 """
@@ -266,6 +266,32 @@ def test_a_legacy_rule_is_gone_when_its_program_says_so(node: Node) -> None:
     (node.directory / "dies").unlink()
     rules.write_text(both.splitlines(keepends=True)[1])  # somebody else has taken one away
     node.done("undo", "A")
+    assert rules.read_text() == ""
+
+
+@pytest.mark.parametrize(
+    "said", [pytest.param(said, marks=[pytest.mark.thorough] * (said != "nothing")) for said in SAID]
+)
+@pytest.mark.parametrize("how", ["-I", "-D", "-S", "-*"])
+def test_a_filter_of_before_that_only_says_so_has_changed_nothing(node: Node, said: str, how: str) -> None:
+    """It ended with 0 and said nothing: the rule stayed, and the change was "undone"."""
+    lies = IPTABLES.replace("case $how in\n", f"case $how in\n{how}) {SAID[said]}; exit 0 ;;\n")
+    node.program("iptables-legacy", IPTABLES)
+    node.inside(sys.executable, "-c", MAKES_TABLE)
+    node.make("A", EXEMPT)
+    rules = node.directory / "rules"
+    ours = rules.read_text()
+    node.program("iptables-legacy", lies)
+    node.guard("undo", "A")
+    assert (node.journal("A"), rules.read_text()) == (("undone", "") if how == "-I" else ("stuck", ours))
+    node.program("iptables-legacy", IPTABLES)
+    node.done("undo", "A")
+    assert rules.read_text() == ""
+    node.program("iptables-legacy", lies)
+    node.done("begin", "B", "me", "600", stdin=EXEMPT.replace(" ", "\t").replace("=", "\t") + "\n")
+    assert (node.guard("apply", "B").returncode == 0) == (how == "-D")
+    node.program("iptables-legacy", IPTABLES)
+    node.done("undo", "B")
     assert rules.read_text() == ""
 
 

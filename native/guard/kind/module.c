@@ -129,13 +129,21 @@ static enum outcome look(const char *interface, struct link_before *before) {
     return DONE;
 }
 
+/* Of a line of `ip -o addr show`: number, interface, family, address. */
+static struct bytes address_of(struct bytes line) {
+    struct bytes word = {0};
+    for (int i = 0; i < 4; i++)
+        if (!next_word(&line, &word))
+            return (struct bytes){0};
+    return word;
+}
+
 static enum outcome put_addresses(const char *interface, const struct text *text) {
-    struct bytes rest = {text_string(text), text->size}, line, word;
+    struct bytes rest = {text_string(text), text->size}, line;
     while (next_line(&rest, &line)) {
-        for (int i = 0; i < 4; i++) /* number, interface, family, address */
-            if (!next_word(&line, &word))
-                break;
-        if (word.size && RUN("ip", "addr", "replace", keep(word.at, word.size), "dev", interface) != DONE)
+        const struct bytes address = address_of(line);
+        if (address.size &&
+            RUN("ip", "addr", "replace", keep(address.at, address.size), "dev", interface) != DONE)
             return FAILED;
     }
     return DONE;
@@ -169,6 +177,46 @@ static enum outcome put_routes(const char *interface, const struct text *text) {
     return DONE;
 }
 
+/* As it was given: without what is only shown of it. */
+static struct bytes route_of(struct bytes line) {
+    struct words words = {0};
+    struct text text = {0};
+    if (bytes_find(line, "proto kernel") < line.size)
+        return (struct bytes){0};
+    each_route_word(line, NULL, add_word, &words);
+    for (size_t i = 0; i < words.count; i++)
+        text_print(&text, "%s ", words.at[i]);
+    return (struct bytes){text_string(&text), text.size};
+}
+
+/* Whether each address, or route, that was listed before is listed now. */
+static enum outcome require_all(const struct text *before, const struct text *now,
+                                struct bytes (*of)(struct bytes line)) {
+    struct bytes rest = {text_string(before), before->size}, line;
+    while (next_line(&rest, &line)) {
+        const struct bytes wanted = of(line);
+        struct bytes others = {text_string(now), now->size}, other;
+        bool found = !wanted.size;
+        while (!found && next_line(&others, &other))
+            found = bytes_are(of(other), keep(wanted.at, wanted.size));
+        if (!found)
+            return complain("ip ended well, and %s is not there", keep(wanted.at, wanted.size));
+    }
+    return DONE;
+}
+
+/* The word of `ip` is no proof that it has put them back. */
+static enum outcome require_back(const char *interface, const struct link_before *before) {
+    struct link_before now = {0};
+    if (explaining)
+        return DONE;
+    if (look(interface, &now) != DONE || require_all(&before->addresses, &now.addresses, address_of) != DONE)
+        return FAILED;
+    if (!is_same(now.mtu, before->mtu))
+        return complain("ip ended well, and %s has an MTU of %s", interface, now.mtu);
+    return require_all(&before->routes, &now.routes, route_of);
+}
+
 /* The link as it was before the driver went. */
 static enum outcome bring_back(const char *interface, const struct link_before *before) {
     const char *path = print("/sys/class/net/%s", interface);
@@ -179,8 +227,10 @@ static enum outcome bring_back(const char *interface, const struct link_before *
     }
     if (RUN("ip", "link", "set", "dev", interface, "mtu", before->mtu, "up") != DONE)
         return FAILED;
-    return put_addresses(interface, &before->addresses) == DONE ? put_routes(interface, &before->routes)
-                                                                : FAILED;
+    if (put_addresses(interface, &before->addresses) != DONE ||
+        put_routes(interface, &before->routes) != DONE)
+        return FAILED;
+    return require_back(interface, before);
 }
 
 static enum outcome load(const char *driver, const char *parameter, const char *value) {
@@ -258,6 +308,15 @@ enum outcome modules_back(void) {
     return outcome;
 }
 
+/* Its own word is no proof: an interface whose driver is unloaded is gone. */
+static enum outcome unload(const char *driver, const char *interface) {
+    if (RUN("modprobe", "-r", driver) != DONE)
+        return FAILED;
+    return explaining || !is_there(AT_FDCWD, print("/sys/class/net/%s", interface))
+               ? DONE
+               : complain("modprobe -r %s ended well, and %s is still there", driver, interface);
+}
+
 static enum outcome set(const struct step *step, const char *value) {
     const char *driver;
     struct link_before before = {0};
@@ -267,7 +326,7 @@ static enum outcome set(const struct step *step, const char *value) {
     if (other)
         return complain("%s also drives %s: loading it anew would take that down", driver, other);
     if (look(step->interface, &before) != DONE || note_unloaded(step, driver, &before) != DONE ||
-        RUN("modprobe", "-r", driver) != DONE)
+        unload(driver, step->interface) != DONE)
         return FAILED;
     const bool loaded = load(driver, step->target, value) == DONE;
     const char *why = loaded ? NULL : complaint("it was refused");

@@ -197,8 +197,8 @@ static enum outcome run_nft(const struct text *commands) {
 }
 
 /* The rule: TABLE CHAIN and the rest. */
-static enum outcome legacy_words(const char *program, const char *how, const char *rule,
-                                 const char *argv[32]) {
+static enum outcome run_legacy(const char *program, const char *how, const char *rule) {
+    const char *argv[32];
     const struct names words = words_of(rule);
     if (words.count < 2 || words.count + 6 > 32)
         return complain("%s: a rule with too many words", program);
@@ -207,26 +207,44 @@ static enum outcome legacy_words(const char *program, const char *how, const cha
     for (size_t i = 2; i < words.count; i++)
         argv[4 + i] = words.at[i];
     argv[4 + words.count] = NULL;
+    return tool_run(NULL, argv);
+}
+
+/* How often a rule stands in its chain, whose policy comes first: what begins otherwise is no listing of it.
+ */
+static enum outcome count_legacy(const char *program, const char *rule, size_t *count) {
+    const struct names words = words_of(rule);
+    struct text said = {0};
+    struct bytes line;
+    if (words.count < 3)
+        return complain("%s: a rule with too few words", program);
+    const char *table = words.at[0], *chain = words.at[1];
+    if (ASK(&said, program, "-w", "-t", table, "-S", chain) != DONE)
+        return FAILED;
+    struct bytes rest = {text_string(&said), said.size};
+    if (!next_line(&rest, &line) || !bytes_begin(line, print("-P %s ", chain)))
+        return complain("%s says what are no rules of %s", program, chain);
+    const char *listed = print("-A %s", strchr(rule, ' ') + 1);
+    for (*count = 0; next_line(&rest, &line);)
+        *count += bytes_are(bytes_trimmed(line), listed);
     return DONE;
 }
 
-static enum outcome run_legacy(const char *program, const char *how, const char *rule) {
-    const char *argv[32];
-    return legacy_words(program, how, rule, argv) == DONE ? tool_run(NULL, argv) : FAILED;
-}
-
-/* Whether somebody else has taken it away: 1 is said of a rule that is not there, and of nothing else. */
-static bool is_gone_of_legacy(const char *program, const char *rule) {
-    const char *argv[32], *why = complaint("it was ended");
-    struct text said = {0};
-    int code;
-    const bool is_gone =
-        legacy_words(program, "-C", rule, argv) == DONE && tool_code(&said, &code, argv) == DONE && code == 1;
-    if (is_gone)
-        forgive();
-    else
-        complain("%s: %s", program, why);
-    return is_gone;
+/* Its own word is no proof that it has done it: that is seen in the chain. */
+static enum outcome change_legacy(const char *program, bool insert, const char *rule) {
+    const char *how = insert ? "-I" : "-D";
+    size_t before, after;
+    if (explaining)
+        return run_legacy(program, how, rule);
+    if (count_legacy(program, rule, &before) != DONE)
+        return FAILED;
+    if (!insert && !before) /* somebody else has taken it away */
+        return DONE;
+    if (run_legacy(program, how, rule) != DONE || count_legacy(program, rule, &after) != DONE)
+        return FAILED;
+    return after == (insert ? before + 1 : before - 1)
+               ? DONE
+               : complain("%s %s ended well, and its chain is as before", program, how);
 }
 
 static enum outcome take_away(struct owned *owned, const char *interface) {
@@ -238,8 +256,7 @@ static enum outcome take_away(struct owned *owned, const char *interface) {
         if (!is_of(item, interface)) {
             state_add(&rest, item->key, item->value);
         } else if (words.count > 2 && is_same(words.at[1], LEGACY)) {
-            if (run_legacy(words.at[2], "-D", item->value) != DONE &&
-                !is_gone_of_legacy(words.at[2], item->value))
+            if (change_legacy(words.at[2], false, item->value) != DONE)
                 return FAILED;
         } else if (words.count == KEY_WORDS && is_same(item->value, "table")) {
             text_print(&commands, "delete table %s %s\n", words.at[1], words.at[2]);
@@ -325,10 +342,10 @@ static enum outcome make_legacy(struct owned *owned, const char *interface, bool
             const char *cut_at = strstr(rules[j], "%s");
             const char *rule =
                 print("%s%s%s", keep(rules[j], (size_t)(cut_at - rules[j])), interface, cut_at + 2);
-            if (run_legacy(programs[i], "-I", rule) != DONE)
-                return FAILED;
+            /* Recorded first: what a guard that is ended here leaves is taken away. */
             state_add(&owned->rules, print("%s " LEGACY " %s %zu", interface, programs[i], j), rule);
-            if (!explaining && write_owned(&owned->rules) != DONE)
+            if ((!explaining && write_owned(&owned->rules) != DONE) ||
+                change_legacy(programs[i], true, rule) != DONE)
                 return FAILED;
         }
     return DONE;
