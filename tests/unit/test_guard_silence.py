@@ -295,6 +295,45 @@ def test_a_filter_of_before_that_only_says_so_has_changed_nothing(node: Node, sa
     assert rules.read_text() == ""
 
 
+#: What a tool is asked for: all else it is told to do.
+ASKED = {
+    "ip": "*show*|*get*|-V",
+    "ethtool": "-c*|-k*|-g*|-a*|-i*|--version|eth0|--json*",
+    "nft": "*list*|--version",
+    "tuned-adm": "active*|list*|*verify*",
+    "systemctl": "is-*|*show*|cat*|--version",
+}
+ONLY_ANSWERS = '#!/bin/sh\ncase "$*" in {asked}) exec {real} "$@" ;; esac\n'
+
+
+@pytest.mark.parametrize("tool", ASKED)
+def test_what_a_tool_only_says_to_have_done_is_not_done(node: Node, tool: str) -> None:
+    step, value = KINDS[tool](node)
+    before = value()
+    node.make("A", step)
+    made = value()
+    dying(node, tool, -1)
+    real = node.programs / f"{tool}.real"
+    path = real if real.exists() else shutil.which(tool, path="/usr/sbin:/sbin:/usr/bin:/bin")
+    node.program(tool, ONLY_ANSWERS.format(asked=ASKED[tool], real=path))
+    node.guard("undo", "A")
+    assert (node.journal("A"), value()) == ("stuck", made)
+    node.program(tool, f'#!/bin/sh\nexec {path} "$@"\n')
+    node.done("undo", "A")
+    assert value() == before
+
+
+def test_rules_that_nft_only_says_to_have_made_are_not_made(node: Node) -> None:
+    node.inside("nft", RULES)
+    before = states._rules(node)
+    nft = shutil.which("nft", path="/usr/sbin:/sbin:/usr/bin:/bin")
+    node.program("nft", ONLY_ANSWERS.format(asked=ASKED["nft"], real=nft))
+    node.done("begin", "A", "me", "600", stdin=EXEMPT.replace(" ", "\t").replace("=", "\t") + "\n")
+    done = node.guard("apply", "A")
+    assert (done.returncode, "no rule for eth0 is there" in done.stdout) == (FAILED, True)
+    assert (node.journal("A"), states._rules(node)) == ("undone", before)
+
+
 #: As nft does where rules are of iptables-nft: it warns, in the middle of a line where the listing is long.
 WARNS = """\
 import subprocess, sys

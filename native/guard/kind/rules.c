@@ -247,9 +247,22 @@ static enum outcome change_legacy(const char *program, bool insert, const char *
                : complain("%s %s ended well, and its chain is as before", program, how);
 }
 
+/* The word of nft is no proof either. */
+static enum outcome require_gone(const struct state *taken) {
+    struct text listing = {0};
+    struct state left = {0};
+    struct seeker seeker = {.known = taken, .found = &left};
+    if (explaining || !taken->count)
+        return DONE;
+    if (rules_list(&listing) != DONE)
+        return FAILED;
+    read_listing(&listing, seek_recorded, &seeker);
+    return left.count ? complain("nft ended well, and a rule is still there: %s", left.at[0].value) : DONE;
+}
+
 static enum outcome take_away(struct owned *owned, const char *interface) {
     struct text commands = {0};
-    struct state rest = {0};
+    struct state rest = {0}, taken = {0};
     for (size_t i = 0; i < owned->rules.count; i++) {
         const struct item *item = &owned->rules.at[i];
         const struct names words = words_of(item->key);
@@ -260,12 +273,14 @@ static enum outcome take_away(struct owned *owned, const char *interface) {
                 return FAILED;
         } else if (words.count == KEY_WORDS && is_same(item->value, "table")) {
             text_print(&commands, "delete table %s %s\n", words.at[1], words.at[2]);
+            state_add(&taken, item->key, item->value);
         } else if (words.count == KEY_WORDS) {
             text_print(&commands, "delete rule %s %s %s handle %s\n", words.at[1], words.at[2], words.at[4],
                        words.at[5]);
+            state_add(&taken, item->key, item->value);
         }
     }
-    if (run_nft(&commands) != DONE)
+    if (run_nft(&commands) != DONE || require_gone(&taken) != DONE)
         return FAILED;
     owned->rules = rest;
     return explaining ? DONE : write_owned(&rest);
@@ -326,7 +341,10 @@ static enum outcome make_nft(struct owned *owned, const char *interface, bool un
     struct seeker seeker = {interface, NULL, &owned->rules, before.at, table_for(interface)};
     if (rules_list(&owned->listing) != DONE)
         return FAILED;
+    const size_t known = owned->rules.count;
     read_listing(&owned->listing, seek_new, &seeker);
+    if (commands.size && owned->rules.count == known)
+        return complain("nft ended well, and no rule for %s is there", interface);
     return write_owned(&owned->rules);
 }
 
