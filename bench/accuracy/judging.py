@@ -15,13 +15,13 @@ from bench.accuracy.networks import BASE, DELAYED, SAID
 from bench.common import Figure
 from wulf.base import store
 from wulf.base.records import Estimate, Predicted, Prediction
+from wulf.base.text import count
 from wulf.node.replay import asking, predicting
 from wulf.stats.core import intervals
 
-INSIDE, ERROR = 0.9, 0.05
+INSIDE, ERROR = 0.93, 0.03
 #: A launch in so much of whose time some process waited for a processor was disturbed: it is shown, and counts.
 DISTURBED = 0.1
-
 
 LAUNCHES, PINGS = "launches.jsonl", "pings.jsonl"
 
@@ -172,6 +172,26 @@ def judged(found: Sequence[Row], label: str) -> list[Figure]:
         *(Figure(name=f"{name}{label}", value=value, goal=1 - INSIDE) for name, value in outside.items()),
         Figure(name=f"median-error{label}", value=error, goal=ERROR),
     ]
+
+
+def apart(found: Sequence[Row]) -> Iterator[str]:
+    """Say how launches on a calm machine are predicted, and how disturbed ones: a model knows of no third program."""
+    for name, is_disturbed in (("calm", False), ("disturbed", True)):
+        parts = [
+            msgspec.structs.replace(row, launches=some)
+            for row in found
+            if (some := [one for one in row.launches if (one.waited > DISTURBED) == is_disturbed])
+        ]
+        if not parts:
+            continue
+        launches, inside = sum(len(one.launches) for one in parts), sum(one.launches_inside for one in parts)
+        error = statistics.median(abs(one.error) for one in parts)
+        noise = [one.own_noise for one in parts if not np.isnan(one.own_noise)]
+        own = f"{statistics.median(noise):.1%}" if noise else "not known"
+        yield (
+            f"  {name}: {inside} of {count(launches, 'launch', 'launches')} inside ({inside / launches:.1%}), median "
+            f"error {error:.1%}, own noise {own}"
+        )
 
 
 def line(row: Row) -> str:
