@@ -89,6 +89,33 @@ def test_a_file_says_what_is_varied_and_measured() -> None:
             'op = "tcp_rr"\nenergy = "cpu"',
             r"x.toml:23: metric\[1\].energy: .*about a command",
         ),
+        (
+            'op = "tcp_rr"',
+            'op = "tcp_rr"\nmatch = "(x)"',
+            r"x.toml:23: metric\[1\].match: an operation has no match; match is about a command$",
+        ),
+        (
+            'op = "tcp_rr"',
+            'op = "tcp_rr"\ntakes = "3s"',
+            r"x.toml:23: .* about a command or HPL or a mix of jobs",
+        ),
+        (
+            'op = "tcp_rr"',
+            'op = "tcp_rr"\nshort = { n = 64 }',
+            r"x.toml:23: metric\[1\].short.n: .*about HPL",
+        ),
+        ('better = "higher"', 'quantity = "bandwidth"', r"x.toml:18: metric\[0\].quantity: .*an operation"),
+        (
+            'better = "higher"',
+            "short = { sizes = [4] }",
+            r"x.toml:18: metric\[0\].short.sizes: a command has",
+        ),
+        ('match = "rate ([0-9.]+)"', "", r"x.toml:17: metric\[0\].unit: .*number that match finds"),
+        (
+            'op = "tcp_rr"\nsizes = ["64", "1KiB"]',
+            "hpl = { n = 640 }\nshort = { n = 8 }",
+            r"x.toml:23: metric\[1\].short.n: .*64",
+        ),
         ('op = "tcp_rr"', 'op = "tcp_rr"\ncommand = "x"', r"x.toml:20: metric\[1\]: .*takes one of"),
         ('"1KiB"]', '"1QiB"]', r"x.toml:23: metric\[1\].sizes: .*1QiB"),
         ("values = [0.3]", "values = [0.3, 4]", r"x.toml:28: published\[0\].values: 2 values of 1 size"),

@@ -6,6 +6,8 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from wulf.base import toml
 from wulf.base.errors import UsageError
 from wulf.base.units import parse_duration, parse_size
@@ -15,6 +17,19 @@ from wulf.tools.study.sections import HplSection, MetricSection, StudyFile, Valu
 
 #: Sizes that a line takes.
 FEWEST_POINTS = 3
+#: What a metric is by → what that is called, the keys that it takes, and the keys of its short form.
+_KINDS: Mapping[str, tuple[str, frozenset[str], frozenset[str]]] = {
+    "op": ("an operation", frozenset({"sizes", "quantity", "line", "ranks"}), frozenset({"sizes"})),
+    "command": (
+        "a command",
+        frozenset({"match", "unit", "better", "ranks", "energy", "takes"}),
+        frozenset({"command"}),
+    ),
+    "hpl": ("HPL", frozenset({"takes"}), frozenset({"n"})),
+    "job": ("a mix of jobs", frozenset({"gap", "takes"}), frozenset({"count"})),
+}
+#: Keys of every metric.
+_ALWAYS = {"name", "short", *_KINDS}
 #: Where a command names a factor.
 _PLACE = re.compile(r"\{([A-Za-z][A-Za-z0-9_ -]*)\}")
 
@@ -30,22 +45,18 @@ def read_metric(
             path,
             f"metric {said.name!r} takes one of op, command, hpl, job; it has {', '.join(given) or 'none'}",
         )
+    _require_known(document, path, said, given[0])
     takes_s = parsed(document, f"{path}.takes", parse_duration, said.takes) if said.takes else None
-    if said.energy and not said.command:
-        document.fail(f"{path}.energy", "energy is about a command")
     if said.op:
         return _operation(document, path, said, short=short)
-    for key in ("sizes", "line"):
-        if getattr(said, key):
-            document.fail(f"{path}.{key}", f"{key} is about an operation (op)")
-    if said.gap and not said.job:
-        document.fail(f"{path}.gap", "gap is about a mix of jobs (job)")
     if said.job:
         return _mix(document, path, said, takes_s, short=short)
     if said.hpl is not None:
         return _hpl(said, said.hpl, takes_s, short=short)
     if said.match:
         _require_group(document, f"{path}.match", said.match)
+    elif said.unit:
+        document.fail(f"{path}.unit", "unit is that of the number that match finds; the run time is in s")
     return StudyMetric(
         name=said.name,
         kind="command",
@@ -59,6 +70,20 @@ def read_metric(
     )
 
 
+def _require_known(document: toml.Document[StudyFile], path: str, said: MetricSection, kind: str) -> None:
+    """Refuse keys that say something about another kind of metric: nothing would come of them."""
+    what, keys, short = _KINDS[kind]
+    for section, place, known in ((said, path, keys | _ALWAYS), (said.short, f"{path}.short", short)):
+        for field in msgspec.structs.fields(section):
+            key = field.name
+            if key in known or getattr(section, key) == field.default:
+                continue
+            others = [name for name, *sets in _KINDS.values() if key in sets[section is said.short]]
+            about = f"; {key} is about {' or '.join(others)}"
+            gives = f": it gives {', '.join(OF_JOBS)}" if kind == "job" else ""
+            document.fail(f"{place}.{key}", f"{what} has no {key}{gives}{about}")
+
+
 def _mix(
     document: toml.Document[StudyFile],
     path: str,
@@ -67,9 +92,6 @@ def _mix(
     *,
     short: bool,
 ) -> StudyMetric:
-    for key in ("match", "unit", "ranks"):
-        if getattr(said, key):
-            document.fail(f"{path}.{key}", f"a mix of jobs has no {key}: it gives {', '.join(OF_JOBS)}")
     require_once(document, f"{path}.job", [job.name for job in said.job])
     for number, job in enumerate(said.job):
         parsed(document, f"{path}.job[{number}].options", options_of, job.options)

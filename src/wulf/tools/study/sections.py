@@ -73,7 +73,7 @@ class ShortSection(Section, frozen=True, kw_only=True):
     """What of a metric is less in the short form."""
 
     sizes: str | list[Value] = ""
-    n: int = 0
+    n: Annotated[int, msgspec.Meta(ge=64)] = 0
     command: str = ""
     #: Jobs of each kind in a mix.
     count: Annotated[int, msgspec.Meta(ge=0)] = 0
