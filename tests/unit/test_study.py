@@ -69,6 +69,12 @@ def test_a_file_says_what_is_varied_and_measured() -> None:
     assert published.value == pytest.approx(0.3e-3)
 
 
+def test_a_published_value_at_the_only_size_is_of_the_figure_that_is_measured() -> None:
+    found = file.read(GOOD.replace('["64", "1KiB"]', '["64"]'), "x.toml", "x")
+    assert [(figure, size) for figure, size in found.metrics[1].figures] == [("latency", 64)]
+    assert [one.figure for one in found.published] == ["latency"]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
@@ -120,8 +126,27 @@ def test_a_file_says_what_is_varied_and_measured() -> None:
         ('"1KiB"]', '"1QiB"]', r"x.toml:23: metric\[1\].sizes: .*1QiB"),
         ("values = [0.3]", "values = [0.3, 4]", r"x.toml:28: published\[0\].values: 2 values of 1 size"),
         ('unit = "ms"', 'unit = "parsec"', r"x.toml:29: published\[0\].unit: .*none of"),
-        ("mtu = 9000 }", "mtu = 9001 }", r"x.toml:30: published\[0\].levels: .*9001"),
-        ('metric = "latency"', 'metric = "latancy"', r"x.toml:26: published\[0\].metric: .*latancy"),
+        (
+            "mtu = 9000 }",
+            "mtu = 9001 }",
+            r"x.toml:30: published\[0\].levels: .*9001.* there are: original, 9000$",
+        ),
+        ("mtu = 9000 }", "mtuu = 9000 }", r"x.toml:30: published\[0\].levels: .*did you mean 'mtu'"),
+        (
+            'metric = "latency"',
+            'metric = "latancy"',
+            r"x.toml:26: published\[0\].metric: .*latancy.*did you mean 'latency'",
+        ),
+        (
+            'better = "higher"\n\n[[metric]]\nname = "latency"',
+            'energy = "cpu"\n\n[[metric]]\nname = "run"',
+            r"x.toml:21: metric\[1\].name: there is another metric 'run'$",
+        ),
+        (
+            'name = "run"',
+            'name = "latency 64 B"',
+            r"metric\[1\].name: there is another metric 'latency 64 B'",
+        ),
         ('title = "x"', 'titel = "x"', r"x.toml:2: titel: unknown key; did you mean 'title'"),
         ('name = "solver"', 'name = "mtu"', r"x.toml:10: factor\[1\].name: there is another factor"),
         ('better = "higher"', 'better = "hiher"', r"x.toml:18: metric\[0\].better: .*higher, lower"),

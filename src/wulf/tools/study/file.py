@@ -98,8 +98,7 @@ def read(text: str, origin: str, name: str, *, short: bool = False) -> Written:
     require_once(document, "factor", [factor.name for factor in factors])
     require_apart(document, factors)
     metrics = [read_metric(document, number, one, short=short) for number, one in enumerate(said.metric)]
-    named = [name for metric in metrics for name in (metric.name, metric.energy_figure) if name]
-    require_once(document, "metric", named)
+    _require_figures_apart(document, metrics)
     require_places(document, factors, metrics)
     return Written(
         name,
@@ -119,6 +118,18 @@ def read(text: str, origin: str, name: str, *, short: bool = False) -> Written:
         round(parsed(document, "design.visit", parse_duration, said.design.visit) * 1e6),
         document,
     )
+
+
+def _require_figures_apart(document: toml.Document[StudyFile], metrics: Sequence[StudyMetric]) -> None:
+    """Refuse a metric that is called as another, or as one of its figures: 'x energy', 'x 64 B'."""
+    owner: dict[str, str] = {}
+    for number, metric in enumerate(metrics):
+        for name in dict.fromkeys((metric.name, *(figure for figure, _ in metric.figures))):
+            if name not in owner:
+                owner[name] = metric.name
+                continue
+            of = "" if owner[name] == name else f", a figure of metric {owner[name]!r}"
+            document.fail(f"metric[{number}].name", f"there is another metric {name!r}{of}")
 
 
 def _design(
@@ -145,15 +156,26 @@ def _published(
     metrics: Sequence[StudyMetric],
 ) -> Iterator[StudyPublished]:
     path = f"published[{number}]"
-    names = {one.name for one in metrics if one.kind != "jobs"}
-    names |= {figure for one in metrics for figure, _ in one.figures}
+    names = {one.name: one for one in metrics if one.kind != "jobs"}
+    names |= {figure: one for one in metrics for figure, _ in one.figures}
     if said.metric not in names:
-        document.fail(f"{path}.metric", f"there is no metric {said.metric!r}")
-    known = {factor.name: {level.name for level in factor.levels} for factor in factors}
+        document.fail(
+            f"{path}.metric",
+            f"there is no metric {said.metric!r}{nearest(said.metric, names)}; there are: {', '.join(names)}",
+        )
+    known = {factor.name: [level.name for level in factor.levels] for factor in factors}
     levels = {name: str(level) for name, level in said.levels.items()}
     for name, level in levels.items():
-        if level not in known.get(name, ()):
-            document.fail(f"{path}.levels", f"there is no level {level!r} of a factor {name!r}")
+        if name not in known:
+            there = ", ".join(known) or "none"
+            document.fail(
+                f"{path}.levels", f"there is no factor {name!r}{nearest(name, known)}; there are: {there}"
+            )
+        if level not in known[name]:
+            document.fail(
+                f"{path}.levels",
+                f"there is no level {level!r} of factor {name!r}; there are: {', '.join(known[name])}",
+            )
     if (said.value is None) == (not said.values):
         document.fail(path, "one of value, or sizes and values")
     if len(said.sizes) != len(said.values):
@@ -163,10 +185,13 @@ def _published(
     scale = _UNITS.get(said.unit)
     if said.unit and scale is None:
         document.fail(f"{path}.unit", f"it is none of {', '.join(_UNITS)}")
+    # The figure of an operation at one size has no size in its name.
+    metric = names[said.metric]
+    figures = {size: figure for figure, size in metric.figures} if metric.kind == "operation" else {}
     pairs = zip(said.sizes, said.values, strict=True) if said.values else [(0, said.value or 0.0)]
     for size, value in pairs:
         yield StudyPublished(
-            figure=f"{said.metric} {size} B" if said.sizes else said.metric,
+            figure=figures.get(size, f"{said.metric} {size} B") if said.sizes else said.metric,
             levels=levels,
             of=said.of,
             value=value * (scale or 1.0),
