@@ -5,6 +5,7 @@ from bench import aa_sim
 from tests.unit.make_cells import PAIR, analysis, cell, curve
 from tests.unit.make_records import plan
 from wulf.base.records import NodeRecord
+from wulf.page.blocks import Verdict
 from wulf.stats.estimate import compare
 from wulf.tools.compare.page import view
 
@@ -33,6 +34,15 @@ def test_equal_quiet_runs_do_not_differ():
     assert found.verdict == "no difference"
     assert 0 < found.smallest_effect < 0.02
     assert found.smallest_effects == {"mpi_pingpong": found.smallest_effect}
+
+
+def test_what_only_one_run_has_is_named():
+    base = analysis([*run(seed=1).cells, *run(seed=3, op="tcp_rr").cells], "before")
+    found = compare(base, run(seed=2, name="after"), [], [])
+    assert found.unshared == ({"tcp_rr": [PAIR]}, {})
+    (limits,) = (block for block in view.build(found).head if isinstance(block, Verdict))
+    assert "Not compared, as only before has figures of it: tcp_rr." in limits.lines
+    assert compare(run(seed=1), run(seed=2), [], []).unshared == ({}, {})
 
 
 def test_noise_gives_no_decision():

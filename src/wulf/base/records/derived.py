@@ -424,6 +424,8 @@ class Comparison(Record, frozen=True, kw_only=True):
     differing_facts: dict[str, tuple[str, str]]
     #: One per cell that both runs have.
     cells: list[CellComparison]
+    #: Operation → pairs, groups or nodes of which only one run has figures of it: of base and candidate.
+    unshared: tuple[dict[str, list[Place]], dict[str, list[Place]]] = ({}, {})
     #: Operation → all its sizes and pairs together, one vote per launch.
     pooled: dict[str, CellComparison]
     #: Smallest decrease of the time that these runs could have shown, as a share (0.03 = −3 %), of the operation that

@@ -131,6 +131,7 @@ def compare(
         offset=_offset(grounds),
         differing_facts=differing,
         cells=[directed(found, higher) for found in _cells(common, grounds, judge)],
+        unshared=(_only_in(base, candidate), _only_in(candidate, base)),
         pooled=pooled,
         smallest_effect=max((effect for effect in effects.values() if effect is not None), default=None),
         smallest_effects=effects,
@@ -146,6 +147,16 @@ def _in_common(base: Analysis, candidate: Analysis) -> list[tuple[CellEstimate, 
     pairs = [(firsts[cell.cell], cell) for cell in candidate.cells if cell.cell in firsts]
     # A time of zero (a clock too coarse for the operation) has no ratio.
     return [pair for pair in pairs if all(point.median_s > 0 for cell in pair for point in cell.launches)]
+
+
+def _only_in(run: Analysis, other: Analysis) -> dict[str, list[Place]]:
+    """Return where one run measured what the other did not at any size."""
+    found: dict[str, list[Place]] = {}
+    both = {(one.cell.op, one.cell.place) for one in other.cells}
+    for op, place in dict.fromkeys((one.cell.op, one.cell.place) for one in run.cells):
+        if (op, place) not in both:
+            found.setdefault(op, []).append(place)
+    return found
 
 
 def _offset(grounds: Mapping[str, Ground]) -> float:

@@ -171,7 +171,7 @@ def _limits(comparison: Comparison) -> tuple[str, ...]:
         unseen = (
             f"Changes {format_unseen(comparison.smallest_effect)} may go unseen{between}{_where(comparison)}."
         )
-    blind = tuple(_untold(comparison))
+    blind = (*_untold(comparison), *_unshared(comparison))
     if comparison.design == "interleaved":
         return *blind, within, unseen
     references = tuple(
@@ -200,6 +200,20 @@ def _untold(comparison: Comparison) -> Iterator[str]:
         )
         whom = listed([name(op) for op in ops])
         yield f"Cannot tell of {whom}: even a change of {wanted} would go unseen; {helps} would help."
+
+
+def _unshared(comparison: Comparison) -> Iterator[str]:
+    """Say what only one run has: nothing is said of it."""
+    compared = {cell.op for cell in comparison.cells}
+    for run, only in zip((comparison.base, comparison.candidate), comparison.unshared, strict=True):
+        said = [
+            f"{name(op)} ({listed([place_name(place) for place in places], 3)})"
+            if op in compared
+            else name(op)
+            for op, places in only.items()
+        ]
+        if said:
+            yield f"Not compared, as only {name(run)} has figures of it: {listed(said)}."
 
 
 def _where(comparison: Comparison) -> str:
