@@ -137,6 +137,20 @@ def test_a_command_that_does_not_print_its_number_has_failed(tmp_path, printed, 
     assert said in found.launch.error
 
 
+def test_a_launcher_that_starts_nothing_was_ended_by_no_signal(tmp_path):
+    words = {"op": "run time", "transport": "command", "place": ("node01",), "sizes_bytes": [0]}
+    said = "mpirun was unable to launch the specified application as it could not access"
+    found = launch(tmp_path, "", command=f"echo {said} >&2; exit 132", **words)
+    assert f"exit code 132: {said}" in found.launch.error
+    assert "exit code 132 (SIGILL)" in launch(tmp_path, "", command="exit 132", **words).launch.error
+
+
+def test_an_expression_is_named_as_it_was_given(tmp_path):
+    words = {"op": "run time", "transport": "command", "place": ("node01",), "sizes_bytes": [0]}
+    found = launch(tmp_path, "", command="echo 3", prints={"rate": r"rate (\S+)"}, **words)
+    assert r"'rate (\S+)' matches nothing" in found.launch.error
+
+
 COMMAND = {"op": "run time", "transport": "command", "place": ("node01",), "sizes_bytes": [0]}
 QUEUE = "sleep 0.4; sh $script >$output 2>&1"
 

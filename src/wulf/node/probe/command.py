@@ -34,6 +34,8 @@ _PLACED = "|| exit\n"
 #: Exit codes of a shell that has found no program, or none that can be started.
 NOT_STARTED = (126, 127)
 _SIGNALLED = 128
+#: Where Open MPI's launcher says this it has started nothing, and its exit code (132, 134 …) is no signal's.
+_UNSTARTED = re.compile(r"was unable to (launch the specified application|find the specified executable)")
 #: Prints how long the command took, its memory and its CPU times; its own output and exit code pass through. One line:
 #: a login shell may be a csh. GNU time is tried first: others have no -q.
 _TIMED = (
@@ -113,7 +115,9 @@ def run(
     if code != 0:
         last = last_words(stderr) or last_line(stdout)
         error = (
-            f"{named(command)}: {_ended(code)}" + (f": {last}" if last else "") + _sought(command, code, node)
+            f"{named(command)}: {_ended(code, last)}"
+            + (f": {last}" if last else "")
+            + _sought(command, code, node)
         )
     return Ran(
         command=command,
@@ -125,9 +129,9 @@ def run(
     )
 
 
-def _ended(code: int) -> str:
+def _ended(code: int, last: str) -> str:
     """Say how a command ended: of one that a signal has ended, a shell returns its number above 128."""
-    names = {one.value: one.name for one in signal.Signals}
+    names = {} if _UNSTARTED.search(last) else {one.value: one.name for one in signal.Signals}
     name = names.get(code - _SIGNALLED)
     return f"exit code {code}" + (f" ({name})" if name else "")
 
@@ -231,7 +235,7 @@ def number(match: str, ran: Ran) -> float:
         what = f"{printable(found[-1], 60)!r}, which is not a number," if found else "nothing"
         end = printable(last_line(ran.output.stdout.encode(errors="replace")) or "nothing", 100)
         raise ProbeError(
-            f"{named(ran.command)}: {match!r} matches {what} in its output, which ends: {end}"
+            f"{named(ran.command)}: '{match}' matches {what} in its output, which ends: {end}"
         ) from None
 
 
