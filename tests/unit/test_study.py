@@ -6,17 +6,22 @@ import itertools
 import math
 from collections import Counter
 from pathlib import Path
+from typing import NoReturn, cast
 
+import msgspec
 import pytest
 
 from tests.cli.command import wulf
 from tests.unit import study_fixture
 from wulf.base import user_files
 from wulf.base.errors import ConfigError, UsageError
-from wulf.tools.study import checking, design, file
+from wulf.base.tool import Progress
+from wulf.tools.study import checking, design, file, performing, work
 from wulf.tools.study.conclude import conclude
 from wulf.tools.study.metrics import filled
 from wulf.tools.study.record import StudyFactor, StudyLevel
+from wulf.tools.study.request import StudyRequest
+from wulf.tools.study.store import create_study
 
 GOOD = """
 title = "x"
@@ -369,3 +374,23 @@ def test_a_dry_run_looks_at_nothing(tmp_path: Path) -> None:
 def test_the_short_form_is_the_same_command(tmp_path: Path) -> None:
     assert wulf(tmp_path, "study", "--list").stdout == wulf(tmp_path, "bench", "study", "--list").stdout
     assert "\n  study" not in wulf(tmp_path, "--help").stdout
+
+
+def test_what_goes_on_does_so_on_the_nodes_that_it_was_begun_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = study_fixture.manifest(study_fixture.plan(), "interrupted")
+    cluster = '[cluster]\nname = "x"\nnodes = "node[01-04]"\n'
+    with create_study(tmp_path / "a", msgspec.structs.replace(begun, cluster=cluster), ""):
+        pass
+    asked: list[performing.Asked] = []
+
+    def opened(one: performing.Asked, _: object) -> NoReturn:
+        asked.append(one)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(work, "opened", opened)
+    with pytest.raises(KeyboardInterrupt):
+        work.study(StudyRequest(resume=tmp_path / "a"), cast("Progress", None), cast("performing.Hpl", None))
+    (one,) = asked
+    assert performing.nodes_of(one.config, one.nodes) == ["node01", "node02"]

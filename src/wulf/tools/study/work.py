@@ -142,10 +142,15 @@ def forecast(plan: StudyPlan) -> StudyForecast:
 
 
 def _asked(
-    request: StudyRequest, config: inventory.ClusterConfig, mpi: str | None, hpl: Hpl, path: Path
+    request: StudyRequest,
+    config: inventory.ClusterConfig,
+    nodes: str | None,
+    mpi: str | None,
+    hpl: Hpl,
+    path: Path,
 ) -> Asked:
     permissions = change.Permissions(take_over=request.take_over, relax=request.relax)
-    return Asked(config, request.nodes, mpi or config.mpi.compiler, permissions, hpl, path / JOBS)
+    return Asked(config, nodes, mpi or config.mpi.compiler, permissions, hpl, path / JOBS)
 
 
 def _start(
@@ -153,7 +158,7 @@ def _start(
 ) -> Study:
     path = place_of(request.path, request.runs)
     config = config_of(request.cluster)
-    asked = _asked(request, config, request.mpi, hpl, path)
+    asked = _asked(request, config, request.nodes, request.mpi, hpl, path)
     known = checking.here(written, config, request.nodes, asked.mpi, progress.note)
     with opened(asked, progress) as performer:
         wanted = checking.reduced(written, missing(written.factors, written.metrics, known, asked, performer))
@@ -172,7 +177,8 @@ def _go_on(request: StudyRequest, begin_s: float, progress: Progress, hpl: Hpl) 
     if manifest.status == "complete":
         raise UsageError(f"{path} is complete; there is nothing to go on with")
     config = inventory.parse(manifest.cluster, str(path / HEAD))
-    asked = _asked(request, config, manifest.plan.mpi, hpl, path)
+    # On the nodes that it was begun on: others would be another study.
+    asked = _asked(request, config, ",".join(manifest.plan.nodes), manifest.plan.mpi, hpl, path)
     with opened(asked, progress) as performer:
         # What a level or a build makes is made again: the nodes may be others than they were.
         missing(manifest.plan.factors, manifest.plan.metrics, {}, asked, performer)
