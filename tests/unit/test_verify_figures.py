@@ -1,13 +1,15 @@
 """Whether the figures of a tuning run hold is only said where a loss that matters would have been seen."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from wulf.base.errors import AnalysisError
 from wulf.base.records import Estimate
 from wulf.face.cli.verification import Verification
-from wulf.face.cli.verify import _answer
+from wulf.face.cli.verify import _answer, _figures
 from wulf.tools.tune import verify
 
 
@@ -57,3 +59,16 @@ def test_without_an_interval_nothing_is_seen(low):
 def test_without_figures_that_is_said():
     found = Verification(settings=[], figures=None, holds=True)
     assert _answer(found) == "everything holds (no figures were measured)"
+
+
+def test_the_latest_search_that_kept_nothing_leaves_values_and_files_to_be_verified(
+    tmp_path, monkeypatch, capsys
+):
+    nothing = SimpleNamespace(path=tmp_path, result=SimpleNamespace(confirmation=None, control=None))
+    monkeypatch.setattr("wulf.base.store.runs.list_runs", lambda *_: [tmp_path])
+    monkeypatch.setattr("wulf.base.store.find_run", lambda *_: tmp_path)
+    monkeypatch.setattr("wulf.base.store.tuning.load_tuning", lambda _: nothing)
+    assert _figures("latest", tmp_path) is None
+    assert "values and files are verified, no figures" in capsys.readouterr().err.replace("\n", " ")
+    with pytest.raises(AnalysisError, match="without a RUN"):
+        verify.measure(nothing, None, None)

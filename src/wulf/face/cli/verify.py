@@ -73,17 +73,25 @@ def command(
 
 
 def _figures(name: str | None, runs: Path) -> verify.Figures | None:
-    """Measure the objective of a tuning run again; the latest of none is none, as after 'wulf mend' alone."""
+    """Measure the objective of a tuning run again; the latest is none where there is none, or it kept nothing.
+
+    Then what 'wulf mend' or 'wulf settings set' has set is verified alone.
+    """
     from wulf.base.store import find_run
     from wulf.base.store.runs import list_runs
     from wulf.base.store.tuning import HEAD, load_tuning
+    from wulf.tools.tune import verify
 
     if name is None:
         return None
     if name == "latest" and not list_runs(runs, HEAD):
         note(f"there is no tuning run in {runs}: values and files are verified, no figures")
         return None
-    return _measure(load_tuning(find_run(name, runs, HEAD)))
+    found = load_tuning(find_run(name, runs, HEAD))
+    if name == "latest" and verify.confirmed(found) is None:
+        note(f"{found.path} has no confirmed settings: values and files are verified, no figures")
+        return None
+    return _measure(found)
 
 
 def _measure(run: TuningRun) -> verify.Figures:

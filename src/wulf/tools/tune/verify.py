@@ -10,7 +10,7 @@ import numpy as np
 
 from wulf.base.errors import AnalysisError
 from wulf.base.must_see import MUST_SEE
-from wulf.base.records import Estimate
+from wulf.base.records import Control, Effect, Estimate
 from wulf.base.store.tuning import TuningRun
 from wulf.node.trials.bench import TrialRunner
 from wulf.node.trials.experiment import power
@@ -44,6 +44,14 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
         return self.holds and not (self.visible is not None and self.visible <= MUST_SEE[0])
 
 
+def confirmed(run: TuningRun) -> tuple[Effect, Control] | None:
+    """Return what a run has confirmed, with the control that says what could be seen; None where it kept nothing."""
+    result = run.result
+    if result is None or result.confirmation is None or result.control is None:
+        return None
+    return result.confirmation, result.control
+
+
 def measure(run: TuningRun, bench: TrialRunner, progress: Callable[[int, int], None]) -> Figures:
     """Measure some trials as the nodes are, and compare them with those of the run's confirmation.
 
@@ -54,8 +62,13 @@ def measure(run: TuningRun, bench: TrialRunner, progress: Callable[[int, int], N
     TrialError
         The nodes cannot be measured.
     """
-    if run.result is None or run.result.confirmation is None or run.result.control is None:
-        raise AnalysisError(f"{run.path} has no confirmed settings whose figures could be verified")
+    found = confirmed(run)
+    if found is None:
+        raise AnalysisError(
+            f"{run.path} has no confirmed settings whose figures could be verified; "
+            "without a RUN, 'wulf settings verify' looks at values and files"
+        )
+    confirmation, control = found
     costs = Costs(run.manifest.plan.metrics)
     figures = figures_of(run.manifest.plan.metrics)
     now = []
@@ -63,9 +76,9 @@ def measure(run: TuningRun, bench: TrialRunner, progress: Callable[[int, int], N
         reading = bench.measure(run.manifest.workload, figures, run.manifest.plan.seed + 10_000 + number)
         now.append(_cost(costs, reading.values))
         progress(number + 1, TRIALS)
-    kept = _confirming(run, costs, run.result.confirmation.tried)
-    original = _confirming(run, costs, run.result.confirmation.base)
-    smallest = run.result.control.smallest_effect
+    kept = _confirming(run, costs, confirmation.tried)
+    original = _confirming(run, costs, confirmation.base)
+    smallest = control.smallest_effect
     against = ratio(kept, now)
     return Figures(
         against_kept=against,
