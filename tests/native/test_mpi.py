@@ -90,6 +90,12 @@ def test_every_operation_moves_what_it_was_given(
             assert all(cell["corrupt"] == 0 and cell["iterations"] > 0 for cell in found.values()), name
 
 
+def test_a_directory_that_a_node_lacks_is_named(either_mpi_probe: MpiProbe, tmp_path: Path) -> None:
+    argv = either_mpi_probe.argv(2, "--op", "mpi_file_write_own", "--sizes", "8", "--dir", str(tmp_path / "no"))
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
+    assert "no such directory, which every node must have" in done.stdout + done.stderr
+
+
 def test_the_library_says_its_parameters_as_the_environment_has_them(mpi_probe: MpiProbe) -> None:
     name, variable, value = {
         "openmpi": ("btl_tcp_eager_limit", "OMPI_MCA_btl_tcp_eager_limit", "4096"),

@@ -127,7 +127,10 @@ static int make(const struct part *part, const struct files *files, const char *
         return 0;
     const int fd = open(files->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, MODE);
     if (fd < 0)
-        return cannot(files, "make", strerror(errno), failure);
+        return cannot(files, "make",
+                      errno == ENOENT ? "there is no such directory, which every node must have"
+                                      : strerror(errno),
+                      failure);
     close(fd);
     const uint64_t room = filesystem_free(directory);
     return room >= 2 * bytes ? 0 : cannot(files, "fill", "there is not twice as much room", failure);
