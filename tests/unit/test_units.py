@@ -103,6 +103,8 @@ def test_parsers_only_ever_refuse(text):
         (estimate(8.5e-9, 8.4e-9, 8.6e-9, "s/B"), "8.50 ± 0.10 µs/kB"),
         (estimate(123456e-9, 100e-6, 146912e-9), "120 ± 20 µs"),
         (estimate(5e-6, 5e-6, 5e-6), "5.00000 ± 0.00001 µs"),
+        (estimate(-61.6e-12, None, None, "s/B"), "−61.6 ns/kB (no interval)"),
+        (estimate(-8.5e-9, -8.6e-9, -8.4e-9, "s/B"), "−8.50 ± 0.10 µs/kB"),
     ],
 )
 def test_estimates_show_no_more_digits_than_the_interval_supports(value, text):

@@ -239,14 +239,14 @@ def format_estimate(estimate: _Estimate) -> str:
     value = estimate.value / scale
     space = f" {unit}" if unit else ""
     if estimate.low is None or estimate.high is None or not math.isfinite(estimate.high - estimate.low):
-        return f"{_significant(value)}{space} (no interval)"
+        return f"{_minus(_significant(value))}{space} (no interval)"
     if _is_lopsided(estimate.value, estimate.low, estimate.high):
         return _lopsided(estimate.value, estimate.low, estimate.high, estimate.unit)
     half = max(estimate.high - estimate.value, estimate.value - estimate.low) / scale
     decimals = _decimals(half, value)
     # Half an interval that is smaller than the last digit shown is rounded up to it: it is never "± 0".
     half = max(half, 10.0**-decimals)
-    return f"{_fixed(value, decimals)} ± {_fixed(half, decimals)}{space}"
+    return f"{_minus(_fixed(value, decimals))} ± {_fixed(half, decimals)}{space}"
 
 
 def _known(value: float, low: float, high: float) -> float:
