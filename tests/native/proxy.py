@@ -52,6 +52,28 @@ class DropEvery:
         return None
 
 
+class OvertakeEvery:
+    """Hold every nth of a size back until the next has passed; the one after that is lost."""
+
+    def __init__(self, every: int, size: int) -> None:
+        self.every, self.size = every, size
+        self.seen = 0
+        self.held = b""
+        self.overtaken = 0
+
+    def __call__(self, datagram: bytes) -> bytes | None:
+        if len(datagram) != self.size:
+            return datagram
+        self.seen += 1
+        if self.seen % self.every == 0:
+            self.held = datagram
+            return None
+        if self.held and self.seen % self.every == 2:
+            self.overtaken += 1
+            return self.held
+        return datagram
+
+
 def _pump_tcp(source: socket.socket, sink: socket.socket, fault: Fault | None) -> None:
     with contextlib.suppress(OSError):
         while data := source.recv(CHUNK):

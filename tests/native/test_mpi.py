@@ -91,7 +91,9 @@ def test_every_operation_moves_what_it_was_given(
 
 
 def test_a_directory_that_a_node_lacks_is_named(either_mpi_probe: MpiProbe, tmp_path: Path) -> None:
-    argv = either_mpi_probe.argv(2, "--op", "mpi_file_write_own", "--sizes", "8", "--dir", str(tmp_path / "no"))
+    argv = either_mpi_probe.argv(
+        2, "--op", "mpi_file_write_own", "--sizes", "8", "--dir", str(tmp_path / "no")
+    )
     done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
     assert "no such directory, which every node must have" in done.stdout + done.stderr
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.native.probe import TIMEOUT_S, cells, client, lines_of, run, server
 from tests.native.programs import HERE, compiled
-from tests.native.proxy import DropEvery, delay, flip, proxy
+from tests.native.proxy import DropEvery, OvertakeEvery, delay, flip, proxy
 from tests.native.tiers import mostly_thorough
 from wulf.base.records import Operation
 
@@ -162,6 +162,16 @@ def test_a_steady_stream_counts_what_is_lost(net_probe: Path) -> None:
     assert 0 < cell["lost"] <= fault.dropped
     # 1 Mbit/s of 500 B; late where the processor was another's.
     assert len(cell["sent_per_s"]) == 3 and 0 < max(cell["sent_per_s"]) <= 250.5
+
+
+def test_datagrams_of_a_steady_stream_may_overtake_each_other(net_probe: Path) -> None:
+    fault = OvertakeEvery(5, 500)
+    visits = ("--sweeps", "3", "--visit-us", "80000")
+    with server(net_probe) as (_, port), proxy(port, udp_there=fault) as near:
+        cell = cells(run(client(net_probe, near, "udp_stream:1", "500", *visits)))[500]
+    assert fault.overtaken > 0
+    # Three times of 4 ms lie between the departures of one that was overtaken and of the one that comes next.
+    assert 1_000_000 < cell["max_ns"] < TIMEOUT_S * 1e9
 
 
 def test_bursts_say_how_fast_they_were_sent(net_probe: Path) -> None:

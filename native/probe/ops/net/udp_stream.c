@@ -116,8 +116,10 @@ static void take(struct visit *visit, struct found *found) {
     if (iteration > visit->iterations || found->received > visit->iterations)
         return;
     if (found->received > 0) {
-        const uint64_t came = came_ns - found->came_ns, sent = sent_ns - found->sent_ns;
-        const uint64_t difference = came > sent ? came - sent : sent - came;
+        /* One that was overtaken was sent before the one before: what lies between both is below zero then.
+         */
+        const int64_t longer = (int64_t)(came_ns - found->came_ns - (sent_ns - found->sent_ns));
+        const uint64_t difference = (uint64_t)(longer < 0 ? -longer : longer);
         found->differences_ns[found->compared++] = difference == 0 ? 1 : difference;
     }
     found->received++;
