@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from typing import cast
 
 import msgspec
 import pytest
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 from tests.unit.make_records import sample
 from wulf.base.errors import UsageError
 from wulf.base.records import SCHEMA_VERSION, Estimate
+from wulf.base.tool import Progress
 from wulf.tools.rfc2544 import buffer, page, search, work
 from wulf.tools.rfc2544.record import FrameSize, Rate, Rfc2544
 from wulf.tools.rfc2544.request import Rfc2544Request
@@ -157,3 +160,24 @@ def test_a_frame_without_room_is_refused() -> None:
         Rfc2544Request(frames_bytes=[60])
     assert Rfc2544Request(long=True).length_s == 70
     assert Rfc2544Request(long=True).times == 20
+
+
+@pytest.mark.parametrize(
+    ("losses", "lossy", "says"),
+    [([0.0] * 6, 0, ""), ([0.1] * 6, 6, "loses nothing"), ([None] * 6, 0, "6 of 6 repetitions failed")],
+)
+def test_a_repetition_that_failed_is_none_that_lost_something(
+    monkeypatch: pytest.MonkeyPatch, losses: list[float | None], lossy: int, says: str
+) -> None:
+    bench = work._Bench(
+        Rfc2544Request(), ("a", "b"), cast("work.RunLaunch", None), 1e9, cast("Progress", None)
+    )
+    trials = itertools.cycle(losses)
+    monkeypatch.setattr(bench, "_rate", lambda _, asked: rate(asked, next(trials)))
+    found = bench._confirmed(1518, 100)
+    assert found == (None if says else 100, 6, lossy)
+    assert says in "; ".join(bench._notes)
+
+
+def test_of_a_rate_that_was_not_found_no_limit_is_told() -> None:
+    assert [item.text for item in page._sizes(failed()).rows[0]][3] == "unknown"

@@ -60,7 +60,7 @@ def _sizes(found: Rfc2544) -> Table:
             Item(f"{one.throughput.frames_per_s:,.0f}", one.throughput.frames_per_s)
             if one.throughput
             else Item("–"),
-            Item("the sender" if one.sender_limited else "the way"),
+            _limit(one),
             estimate_item(one.latency),
         )
         for one in found.sizes
@@ -70,6 +70,13 @@ def _sizes(found: Rfc2544) -> Table:
         "repeated. Latency: half round trip while frames go at that rate."
     )
     return Table("By frame size", columns, rows, note=note)
+
+
+def _limit(one: FrameSize) -> Item:
+    """Return what limits the rate; unknown where there is none."""
+    if one.throughput is None:
+        return Item("unknown", None, "unknown")
+    return Item("the sender" if one.sender_limited else "the way")
 
 
 def _bursts(found: Rfc2544) -> Table:

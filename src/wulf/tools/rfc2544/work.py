@@ -10,7 +10,7 @@ from typing import NamedTuple
 from wulf.base.errors import TransportError, UsageError
 from wulf.base.nodeset import reasons_text
 from wulf.base.records import SCHEMA_VERSION, Estimate, LaunchResult, Pair, Sample
-from wulf.base.text import printable
+from wulf.base.text import count, printable
 from wulf.base.tool import Progress
 from wulf.node.cluster import inventory
 from wulf.node.fleet import preparation
@@ -136,17 +136,21 @@ class _Bench:
 
     def _confirmed(self, frame: int, rate: int | None) -> tuple[int | None, int, int]:
         """Return a rate at which no repetition loses anything, how many were made, and how many lost all the same."""
-        lossy = 0
+        lossy = failed = 0
         for _ in range(STEPS):
             if rate is None or rate < 1:
                 break
             losses = [self._rate(frame, rate).loss for _ in range(self._request.times)]
-            lossy = sum(loss != 0 for loss in losses)
-            if not lossy:
+            lossy, failed = sum(map(bool, losses)), losses.count(None)
+            if not lossy and not failed:
                 return rate, len(losses), 0
             rate = min(rate - 1, int(rate * (1 - self._request.precision)))
         if rate is not None:
             self._notes.append("no rate was found at which every repetition loses nothing")
+        if failed:
+            self._notes.append(
+                f"{failed} of {count(self._request.times, 'repetition')} failed: what they lose is unknown"
+            )
         return None, self._request.times, lossy
 
     def _losses(self, frame: int, most: int) -> list[Rate]:
