@@ -179,3 +179,11 @@ def test_a_repetition_that_failed_is_none_that_lost_something(
 
 def test_of_a_rate_that_was_not_found_no_limit_is_told() -> None:
     assert [item.text for item in page._sizes(failed()).rows[0]][3] == "unknown"
+
+
+def test_the_highest_rate_that_was_to_be_tried_is_not_the_senders_limit() -> None:
+    found = made()
+    most = msgspec.structs.replace(found.sizes[0], sender_limited=True, rate_is_limit=True)
+    shown = page.build(msgspec.structs.replace(found, sizes=[most]))
+    assert "the highest rate that was to be tried" in shown.title
+    assert "sender" not in shown.title

@@ -36,6 +36,8 @@ def _answer(found: Rfc2544) -> str:
         return "No rate was found that loses nothing"
     best = max(known_, key=_bits)
     more = " (the sender's own limit)" if best.sender_limited else ""
+    if best.rate_is_limit:
+        more = ", the highest rate that was to be tried"
     return f"{_bits(best) / 1e6:,.4g} Mbit/s of {best.frame_bytes} B frames without loss{more}"
 
 
@@ -76,6 +78,8 @@ def _limit(one: FrameSize) -> Item:
     """Return what limits the rate; unknown where there is none."""
     if one.throughput is None:
         return Item("unknown", None, "unknown")
+    if one.rate_is_limit:
+        return Item("none found: --most-mbit-s")
     return Item("the sender" if one.sender_limited else "the way")
 
 

@@ -36,6 +36,8 @@ class FrameSize(Record, frozen=True, kw_only=True):
     throughput: Rate | None
     #: It is the most that the sender can do, or that was allowed: the network may carry more.
     sender_limited: bool
+    #: All that was allowed loses nothing: neither sender nor network limit it.
+    rate_is_limit: bool = False
     #: Trials at this rate, and those of them that lost something after all.
     repetitions: int = 0
     lossy_repetitions: int = 0

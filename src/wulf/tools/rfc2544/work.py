@@ -122,6 +122,7 @@ class _Bench:
             frame_bytes=frame,
             throughput=throughput,
             sender_limited=sender_limited,
+            rate_is_limit=found.is_limit and rate == found.value,
             repetitions=made,
             lossy_repetitions=lossy,
             losses=self._losses(frame, max(tried)),
