@@ -136,6 +136,14 @@ def test_what_lacks_an_interval_comes_before_what_would_narrow_one():
     assert answer.streams == measured
 
 
+def test_a_number_that_a_command_prints_is_no_time_of_a_visit():
+    ran = result(0)
+    number = msgspec.structs.replace(ran.samples[0], batch_medians_ns=[1e14])
+    number = msgspec.structs.replace(number, cell=msgspec.structs.replace(number.cell, op="result"))
+    more = msgspec.structs.replace(ran, samples=[*ran.samples, number])
+    assert budget.timing(more, 3.0) == budget.timing(ran, 3.0)
+
+
 def test_cost_is_refined_by_what_launches_took():
     before = {"mpi_pingpong": budget.assumed(plan(), "mpi", [64, 128, 256], 0.1)}
     assert budget.costs({}, before) == before

@@ -118,7 +118,7 @@ def printed_operation(printed: Printed, command: Operation) -> Operation:
         name=printed.name,
         quantity=printed.name,
         better=printed.better,
-        summary=f"printed by {command.name}",
+        summary=f"what {printed.match} finds in its output",
         command="",
         match=printed.match,
         printed_by=command.name,

@@ -123,12 +123,13 @@ def assumed(
 
 
 def timing(result: LaunchResult, wall_s: float) -> Timing:
-    """Return what a launch says about the cost of the next ones."""
+    """Return what a launch says about the cost of the next ones; what a command prints is no time of a visit."""
     visits = {
         sample.cell.size_bytes: 1e-9
         * sample.batch_iterations
         * (sum(sample.batch_medians_ns) + sum(sample.warmup_medians_ns))
         for sample in result.samples
+        if sample.cell.op == result.launch.op
     }
     return Timing(wall_s=wall_s, visits_s=visits)
 
