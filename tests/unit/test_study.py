@@ -80,6 +80,13 @@ def test_a_published_value_at_the_only_size_is_of_the_figure_that_is_measured() 
     assert [one.figure for one in found.published] == ["latency"]
 
 
+def test_braces_of_the_shell_and_of_awk_name_no_factor() -> None:
+    command = "{solver} ${HOME}/in | awk '{ print }'"
+    found = file.read(GOOD.replace("{solver} input", command), "x.toml", "x")
+    levels = {"solver": found.factors[1].levels[1]}
+    assert filled(found.metrics[0].command, levels) == "./b ${HOME}/in | awk '{ print }'"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
@@ -92,7 +99,11 @@ def test_a_published_value_at_the_only_size_is_of_the_figure_that_is_measured() 
             'command = ["./a", "./b"]\nmpi = ["a", "b"]',
             r"x.toml:9: .*takes one of",
         ),
-        ("{solver} input", "{sover} input", r"x.toml:15: metric\[0\].command: .*sover"),
+        (
+            "{solver} input",
+            "{sover} input",
+            r"x.toml:15: metric\[0\].command: .*sover.*did you mean 'solver'.*write a space: '\{ sover \}'",
+        ),
         ("{solver} input", "./c input", r"x.toml:9: factor\[1\]: .*solver"),
         ("rate ([0-9.]+)", "rate [0-9.]+", r"x.toml:16: metric\[0\].match: one group"),
         (

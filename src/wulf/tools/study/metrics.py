@@ -10,6 +10,7 @@ import msgspec
 
 from wulf.base import toml
 from wulf.base.errors import UsageError
+from wulf.base.text import nearest
 from wulf.base.units import parse_duration, parse_size
 from wulf.node.probe import ladder
 from wulf.tools.study.record import OF_JOBS, StudyFactor, StudyJob, StudyLevel, StudyMetric, StudyProblem
@@ -30,8 +31,8 @@ _KINDS: Mapping[str, tuple[str, frozenset[str], frozenset[str]]] = {
 }
 #: Keys of every metric.
 _ALWAYS = {"name", "short", *_KINDS}
-#: Where a command names a factor.
-_PLACE = re.compile(r"\{([A-Za-z][A-Za-z0-9_ -]*)\}")
+#: Where a command names a factor; ``${NAME}`` is the shell's.
+_PLACE = re.compile(r"(?<!\$)\{([A-Za-z][A-Za-z0-9_ -]*)\}")
 
 
 def read_metric(
@@ -193,7 +194,11 @@ def require_places(
         for key, text in _texts(metric).items():
             for name in _PLACE.findall(text):
                 if name not in names:
-                    document.fail(f"metric[{number}].{key}", f"{{{name}}}: there is no factor {name!r}")
+                    document.fail(
+                        f"metric[{number}].{key}",
+                        f"{{{name}}}: there is no factor {name!r}{nearest(name, names)}; "
+                        f"where it is none, write a space: '{{ {name} }}'",
+                    )
                 used.add(name)
     for number, factor in enumerate(factors):
         if any(level.command for level in factor.levels) and factor.name not in used:
