@@ -139,6 +139,12 @@ def test_braces_of_the_shell_and_of_awk_name_no_factor() -> None:
             r"x.toml:23: metric\[1\].short.n: .*64",
         ),
         ('op = "tcp_rr"', 'op = "tcp_rr"\ncommand = "x"', r"x.toml:20: metric\[1\]: .*takes one of"),
+        (
+            '["64", "1KiB"]',
+            '"rfc254"',
+            r"x.toml:23: metric\[1\].sizes: .*no ladder 'rfc254'; did you mean 'rfc2544'",
+        ),
+        ("9000]", "1.5]", r"x.toml:7: .*expected a whole number or text in quotes, got a number"),
         ('"1KiB"]', '"1QiB"]', r"x.toml:23: metric\[1\].sizes: .*1QiB"),
         ("values = [0.3]", "values = [0.3, 4]", r"x.toml:28: published\[0\].values: 2 values of 1 size"),
         ('unit = "ms"', 'unit = "parsec"', r"x.toml:29: published\[0\].unit: .*none of"),
@@ -166,6 +172,11 @@ def test_braces_of_the_shell_and_of_awk_name_no_factor() -> None:
         ('title = "x"', 'titel = "x"', r"x.toml:2: titel: unknown key; did you mean 'title'"),
         ('name = "solver"', 'name = "mtu"', r"x.toml:10: factor\[1\].name: there is another factor"),
         ('better = "higher"', 'better = "hiher"', r"x.toml:18: metric\[0\].better: .*higher, lower"),
+        (
+            'title = "x"',
+            'title = "x"\nwatts = "9"',
+            r"x.toml:3: watts: expected a number, got text in quotes",
+        ),
         ('title = "x"', 'title = "x', r"x.toml:2: not TOML"),
         ('["64", "1KiB"]', "[-1]", r"x.toml:23: metric\[1\].sizes: -1 is not a size"),
         (

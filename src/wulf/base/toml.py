@@ -21,6 +21,8 @@ MOST_CHARACTERS = 16 << 20
 #: Where in what was read the validation stands.
 _PATH = re.compile(r" - at `(?:key in )?\$\.?(?P<path>[^`]*)`$")
 _FIELD = re.compile(r"(?:unknown|required) field `([^`]*)`")
+#: How the validation names what may be of several kinds.
+_UNION = re.compile(r"`(\w+(?: \| \w+)+)`")
 #: How the validation names kinds of values → how people who write TOML do.
 _KINDS = {
     "`object`": "a table",
@@ -142,8 +144,14 @@ def _instead(key: str, known: Sequence[str]) -> str:
     return nearest(key, known) or (f"; there are: {', '.join(known)}" if known else "")
 
 
+def _alternatives(found: re.Match[str]) -> str:
+    """Return kinds of a union, each as the validation names one; nobody writes null in TOML."""
+    return " or ".join(f"`{kind}`" for kind in found[1].split(" | ") if kind != "null")
+
+
 def in_words(complaint: str) -> str:
     """Return what the validation complains of without names of Python's types."""
+    complaint = _UNION.sub(_alternatives, complaint)
     for kind, plain in _KINDS.items():
         complaint = complaint.replace(kind, plain)
     return complaint[:1].lower() + complaint[1:]

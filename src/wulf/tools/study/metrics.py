@@ -164,6 +164,11 @@ def _operation(
 
 def _sizes(document: toml.Document[StudyFile], path: str, said: str | list[Value]) -> list[int]:
     def parse(sizes: str | list[Value]) -> list[int]:
+        if isinstance(sizes, str) and sizes not in ladder.NAMES:
+            names = ", ".join(ladder.NAMES)
+            raise UsageError(
+                f"there is no ladder {sizes!r}{nearest(sizes, ladder.NAMES)}; there are: {names}; or a list of sizes"
+            )
         if isinstance(sizes, str):
             return ladder.base_sizes(sizes)
         found = sorted({size if isinstance(size, int) else parse_size(size) for size in sizes})
