@@ -10,7 +10,8 @@ Predicted is the program's own time on the network as it is, changed as the two 
 the rate and the delay as the calibration of the network as it is says alone (what one asks before buying: a tenth of
 the bandwidth, a latency that is longer by what pings differ). Judged are single launches against the interval for one
 launch, and medians (with their own interval) against that of a usual one. Goals: at least 93 % inside, median error at
-most 3 % on a calm machine; launches during which some process waited for a processor are told apart, too. What the model alone says of the network as it is, without the program's own time, is printed beside it.
+most 3 % on a calm machine; launches during which some process waited for a processor are told apart, too. What the
+model alone says of the network as it is, without the program's own time, is printed beside it.
 
 `--rounds=N` (10), `--quick` (3 rounds of three programs and three networks); `--keep=DIRECTORY` keeps what is measured;
 `--from=DIRECTORY` judges that again, and measures nothing.
