@@ -165,6 +165,13 @@ def test_a_program_is_characterised(tmp_path):
     assert done.returncode == 0, done.stderr
     (program,) = json.loads(done.stdout)["programs"]
     assert (program["ranks"], program["partners"]) == (2, 1) and 0 < program["share"][0] < 1
+    # One of which nothing is known does not hide the other.
+    wulf(tmp_path, "program", "run", "--run", "none", "--cluster", "local", "--repeat", "6", "--", "true")
+    both = wulf(tmp_path, "program", "characterise", "none", "heat", "--mpi", "openmpi", "--json")
+    assert both.returncode == 3, both.stderr
+    found = json.loads(both.stdout)
+    assert [one["run"] for one in found["programs"]] == ["heat"]
+    assert "no MPI call was seen" in found["failed"]["none"]
 
 
 @pytest.mark.thorough

@@ -105,6 +105,11 @@ def test_braces_of_the_shell_and_of_awk_name_no_factor() -> None:
             r"x.toml:15: metric\[0\].command: .*sover.*did you mean 'solver'.*write a space: '\{ sover \}'",
         ),
         ("{solver} input", "./c input", r"x.toml:9: factor\[1\]: .*solver"),
+        (
+            "sizes = [64]\nvalues = [0.3]",
+            "value = 0.3",
+            r"x.toml:27: published\[0\].value: 'latency' is measured at several sizes",
+        ),
         ("rate ([0-9.]+)", "rate [0-9.]+", r"x.toml:16: metric\[0\].match: one group"),
         (
             'op = "tcp_rr"',

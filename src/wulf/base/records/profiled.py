@@ -95,3 +95,5 @@ class Characters(Record, frozen=True, kw_only=True):
 
     schema_version: int
     programs: list[Character]
+    #: Run → why its program could not be characterised.
+    failed: dict[str, str] = {}

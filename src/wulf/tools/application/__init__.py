@@ -10,6 +10,7 @@ TOOL = Tool(
     record="work:Characters",
     page="page:build",
     schema="characters",
+    exit_code="work:exit_code",
     is_long=True,
     changes_nodes=True,
 )

@@ -26,8 +26,14 @@ MEANING: dict[ProgramClass, str] = {
 
 def build(found: Characters) -> Page:
     """Return what each program is like, and what the settings bring it."""
-    classes = [f"{name(program.run)}: {program.program_class}" for program in found.programs]
-    meanings = tuple(f"{name(program.run)}: {MEANING[program.program_class]}" for program in found.programs)
+    classes = [
+        *(f"{name(program.run)}: {program.program_class}" for program in found.programs),
+        *(f"{name(run)}: unknown" for run in found.failed),
+    ]
+    meanings = (
+        *(f"{name(program.run)}: {MEANING[program.program_class]}" for program in found.programs),
+        *(f"{name(run)}: unknown: {printable(reason)}" for run, reason in found.failed.items()),
+    )
     gained = any(program.gains for program in found.programs)
     return Page(
         title=listed(classes, 3) or "No program was characterised",

@@ -9,11 +9,11 @@ from dataclasses import replace
 import msgspec
 
 from wulf.base.contracts import Say, Transport
-from wulf.base.errors import BuildError, ProbeError, TransportError, UsageError
+from wulf.base.errors import EXIT_FINDINGS, BuildError, ProbeError, TransportError, UsageError
 from wulf.base.native import build
 from wulf.base.nodeset import reasons_text
 from wulf.base.records import SCHEMA_VERSION, Analysis, Operation, Printed, Values
-from wulf.base.records.profiled import Characters, Gain, MpiProfile
+from wulf.base.records.profiled import Character, Characters, Gain, MpiProfile
 from wulf.base.store import MANIFEST, Run, find_run, opened, write_atomically
 from wulf.base.store.files import decode_file
 from wulf.base.store.tuning import HEAD, TuningRun, load_tuning
@@ -53,21 +53,41 @@ def characterise(request: CharacteriseRequest, say: Progress) -> Characters:
     UsageError
         A run is not that of one command.
     ProbeError
-        A program does not run any more, or does nothing with MPI.
+        No program runs any more, or does anything with MPI; where only some do not, the record says why.
     """
     request = replace(request, seed=new_seed(request.seed))
     sides = [interleaving.side(text) for text in request.settings]
     if request.tuned is not None:
         sides += kept(load_tuning(find_run(str(request.tuned), request.runs, HEAD)))
-    programs = []
-    for run in [opened(one, request.runs) for one in request.programs]:
-        operation = _operation(run)
-        found = profile.character(
-            run.manifest.id, operation.command, _profile(run, operation, request.mpi, say)
-        )
-        gains = [gain for side in sides for gain in _gains(request, run, operation, side, say)]
-        programs.append(msgspec.structs.replace(found, gains=gains))
-    return Characters(schema_version=SCHEMA_VERSION, programs=programs)
+    programs, failed = [], {}
+    commands = [(run, _operation(run)) for run in (opened(one, request.runs) for one in request.programs)]
+    for run, operation in commands:
+        try:
+            programs.append(_character(request, run, operation, sides, say))
+        except ProbeError as error:
+            failed[run.manifest.id] = str(error)
+            say(f"{run.manifest.id}: {error}")
+    if not programs:
+        raise ProbeError("; ".join(f"{run}: {reason}" for run, reason in failed.items()))
+    return Characters(schema_version=SCHEMA_VERSION, programs=programs, failed=failed)
+
+
+def exit_code(found: Characters) -> int:
+    """Return the exit code: whether nothing could be said of a program."""
+    return EXIT_FINDINGS if found.failed else 0
+
+
+def _character(
+    request: CharacteriseRequest,
+    run: Run,
+    operation: Operation,
+    sides: Sequence[interleaving.Side],
+    say: Progress,
+) -> Character:
+    """Return what one program is like, and what each setting changes of it."""
+    found = profile.character(run.manifest.id, operation.command, _profile(run, operation, request.mpi, say))
+    gains = [gain for side in sides for gain in _gains(request, run, operation, side, say)]
+    return msgspec.structs.replace(found, gains=gains)
 
 
 def kept(run: TuningRun) -> list[interleaving.Side]:

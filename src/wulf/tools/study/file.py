@@ -178,6 +178,8 @@ def _published(
             )
     if (said.value is None) == (not said.values):
         document.fail(path, "one of value, or sizes and values")
+    if said.value is not None and said.metric not in {figure for figure, _ in names[said.metric].figures}:
+        document.fail(f"{path}.value", f"{said.metric!r} is measured at several sizes: sizes and values")
     if len(said.sizes) != len(said.values):
         document.fail(
             f"{path}.values", f"{count(len(said.values), 'value')} of {count(len(said.sizes), 'size')}"
