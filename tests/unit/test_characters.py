@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import io
 import re
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from rich.console import Console
 
 from tests.unit.make_cells import analysis, cell
-from wulf.base.errors import ProbeError
+from wulf.base.errors import ProbeError, TransportError
 from wulf.base.records import SCHEMA_VERSION, Estimate, command_operation
 from wulf.base.records.profiled import Character, Characters, Gain, MessageClass, MpiProfile, RankProfile
 from wulf.node.probe.command import JOB_TIME, LIMIT_S
 from wulf.page.terminal import print_page
 from wulf.tools.application import page as report
 from wulf.tools.application import profile, work
+from wulf.tools.application.request import CharacteriseRequest
 
 SECOND = 1_000_000_000
 
@@ -150,3 +153,23 @@ def test_every_class_has_words_and_gains_stand_beside_them():
     assert "−10 % (−12 to −8), better" in said and "unknown" in said
     # A number that the program prints has a row of its own, with its own verdict.
     assert re.search(r"FFT +−10 % \(−12 to −8\), worse", said)
+
+
+@pytest.mark.parametrize("error", [ProbeError("exit code 213"), TransportError("node02: no route")])
+def test_a_program_that_cannot_be_launched_does_not_hide_the_others(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    of = character([rank(5, point=5)] * 4, messages(200_000, 100))
+
+    def told(_: object, run: SimpleNamespace, *__: object) -> Character:
+        if run.manifest.id == "farm":
+            raise error
+        return of
+
+    monkeypatch.setattr(work, "opened", lambda name, _: SimpleNamespace(manifest=SimpleNamespace(id=name)))
+    monkeypatch.setattr(work, "_operation", lambda run: run)
+    monkeypatch.setattr(work, "_character", told)
+    found = work.characterise(CharacteriseRequest(programs=["farm", "heat"]), Mock())
+    assert (found.programs, found.failed, work.exit_code(found)) == ([of], {"farm": str(error)}, 3)
+    with pytest.raises(ProbeError, match=f"farm: {error}"):
+        work.characterise(CharacteriseRequest(programs=["farm"]), Mock())

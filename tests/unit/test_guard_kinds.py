@@ -349,7 +349,7 @@ def test_what_ip_only_says_to_have_put_back_with_a_driver_is_put_back_later(both
     both.done("apply", "A")
     lies = faked.IP.replace("|| exit\n", f'|| exit\ncase "$*" in "{what}"*) exit 0 ;; esac\n', 1)
     both.tool("ip", lies)
-    assert "ip ended well, and " in both.guard("undo", "A").stdout
+    assert "ip exited with 0, but " in both.guard("undo", "A").stdout
     assert both.journal("A") == "stuck"
     both.tool("ip", faked.IP)
     both.done("undo", "A")

@@ -200,7 +200,7 @@ static enum outcome require_all(const struct text *before, const struct text *no
         while (!found && next_line(&others, &other))
             found = bytes_are(of(other), keep(wanted.at, wanted.size));
         if (!found)
-            return complain("ip ended well, and %s is not there", keep(wanted.at, wanted.size));
+            return complain("ip exited with 0, but %s is not there", keep(wanted.at, wanted.size));
     }
     return DONE;
 }
@@ -213,7 +213,7 @@ static enum outcome require_back(const char *interface, const struct link_before
     if (look(interface, &now) != DONE || require_all(&before->addresses, &now.addresses, address_of) != DONE)
         return FAILED;
     if (!is_same(now.mtu, before->mtu))
-        return complain("ip ended well, and %s has an MTU of %s", interface, now.mtu);
+        return complain("ip exited with 0, but %s has an MTU of %s", interface, now.mtu);
     return require_all(&before->routes, &now.routes, route_of);
 }
 
@@ -314,7 +314,7 @@ static enum outcome unload(const char *driver, const char *interface) {
         return FAILED;
     return explaining || !is_there(AT_FDCWD, print("/sys/class/net/%s", interface))
                ? DONE
-               : complain("modprobe -r %s ended well, and %s is still there", driver, interface);
+               : complain("modprobe -r %s exited with 0, but %s is still there", driver, interface);
 }
 
 static enum outcome set(const struct step *step, const char *value) {

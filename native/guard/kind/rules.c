@@ -244,7 +244,7 @@ static enum outcome change_legacy(const char *program, bool insert, const char *
         return FAILED;
     return after == (insert ? before + 1 : before - 1)
                ? DONE
-               : complain("%s %s ended well, and its chain is as before", program, how);
+               : complain("%s %s exited with 0, but its chain is not as it should be", program, how);
 }
 
 /* The word of nft is no proof either. */
@@ -257,7 +257,7 @@ static enum outcome require_gone(const struct state *taken) {
     if (rules_list(&listing) != DONE)
         return FAILED;
     read_listing(&listing, seek_recorded, &seeker);
-    return left.count ? complain("nft ended well, and a rule is still there: %s", left.at[0].value) : DONE;
+    return left.count ? complain("nft exited with 0, but a rule is still there: %s", left.at[0].value) : DONE;
 }
 
 static enum outcome take_away(struct owned *owned, const char *interface) {
@@ -344,7 +344,7 @@ static enum outcome make_nft(struct owned *owned, const char *interface, bool un
     const size_t known = owned->rules.count;
     read_listing(&owned->listing, seek_new, &seeker);
     if (commands.size && owned->rules.count == known)
-        return complain("nft ended well, and no rule for %s is there", interface);
+        return complain("nft exited with 0, but no rule for %s is there", interface);
     return write_owned(&owned->rules);
 }
 

@@ -169,6 +169,7 @@ def asked_of(request: PredictRequest, path: Path, own: Launches | None, others: 
         raise UsageError(_NOT_STATIC)
     trace, *beside = (read_verified(one) for one in (path, *others))
     (nodes, *nodes_beside), names = placed([trace, *beside], request.ranks_per_node, request.placement)
+    everywhere = [node for one in (nodes, *nodes_beside) for node in one]
     shares_nodes = any(len(set(one)) < len(one) for one in (nodes, *nodes_beside))
     calibrated = Calibrated(request.run, shares_nodes=shares_nodes)
     base = calibrated.network()
@@ -198,14 +199,7 @@ def asked_of(request: PredictRequest, path: Path, own: Launches | None, others: 
         overlaps=overlaps(trace),
         refused=refused,
         may_matter=sharing.reasons(trace, nodes) if request.engine == "auto" else [],
-        shared=_shared(
-            request,
-            path,
-            others,
-            [node for one in (nodes, *nodes_beside) for node in one],
-            trace.ranks,
-            names,
-        ),
+        shared=_shared(request, path, others, everywhere, trace.ranks, names),
         calibration=calibrated.cost,
         buffered=buffered,
     )

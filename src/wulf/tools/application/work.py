@@ -64,9 +64,9 @@ def characterise(request: CharacteriseRequest, say: Progress) -> Characters:
     for run, operation in commands:
         try:
             programs.append(_character(request, run, operation, sides, say))
-        except ProbeError as error:
+        except (ProbeError, TransportError) as error:
             failed[run.manifest.id] = str(error)
-            say(f"{run.manifest.id}: {error}")
+            say.note(f"{run.manifest.id}: {error}")
     if not programs:
         raise ProbeError("; ".join(f"{run}: {reason}" for run, reason in failed.items()))
     return Characters(schema_version=SCHEMA_VERSION, programs=programs, failed=failed)

@@ -163,8 +163,27 @@ def _published(
             f"{path}.metric",
             f"there is no metric {said.metric!r}{nearest(said.metric, names)}; there are: {', '.join(names)}",
         )
-    known = {factor.name: [level.name for level in factor.levels] for factor in factors}
+    metric = names[said.metric]
     levels = {name: str(level) for name, level in said.levels.items()}
+    _require_levels(document, path, levels, factors)
+    _require_values(document, path, said, metric)
+    # The figure of an operation at one size has no size in its name.
+    figures = {size: figure for figure, size in metric.figures} if metric.kind == "operation" else {}
+    pairs = zip(said.sizes, said.values, strict=True) if said.values else [(0, said.value or 0.0)]
+    for size, value in pairs:
+        yield StudyPublished(
+            figure=figures.get(size, f"{said.metric} {size} B") if said.sizes else said.metric,
+            levels=levels,
+            of=said.of,
+            value=value * _UNITS.get(said.unit, 1.0),
+            note=said.note,
+        )
+
+
+def _require_levels(
+    document: toml.Document[StudyFile], path: str, levels: Mapping[str, str], factors: Sequence[StudyFactor]
+) -> None:
+    known = {factor.name: [level.name for level in factor.levels] for factor in factors}
     for name, level in levels.items():
         if name not in known:
             there = ", ".join(known) or "none"
@@ -176,29 +195,21 @@ def _published(
                 f"{path}.levels",
                 f"there is no level {level!r} of factor {name!r}; there are: {', '.join(known[name])}",
             )
+
+
+def _require_values(
+    document: toml.Document[StudyFile], path: str, said: PublishedSection, metric: StudyMetric
+) -> None:
     if (said.value is None) == (not said.values):
         document.fail(path, "one of value, or sizes and values")
-    if said.value is not None and said.metric not in {figure for figure, _ in names[said.metric].figures}:
+    if said.value is not None and said.metric not in {figure for figure, _ in metric.figures}:
         document.fail(f"{path}.value", f"{said.metric!r} is measured at several sizes: sizes and values")
     if len(said.sizes) != len(said.values):
         document.fail(
             f"{path}.values", f"{count(len(said.values), 'value')} of {count(len(said.sizes), 'size')}"
         )
-    scale = _UNITS.get(said.unit)
-    if said.unit and scale is None:
+    if said.unit and said.unit not in _UNITS:
         document.fail(f"{path}.unit", f"it is none of {', '.join(_UNITS)}")
-    # The figure of an operation at one size has no size in its name.
-    metric = names[said.metric]
-    figures = {size: figure for figure, size in metric.figures} if metric.kind == "operation" else {}
-    pairs = zip(said.sizes, said.values, strict=True) if said.values else [(0, said.value or 0.0)]
-    for size, value in pairs:
-        yield StudyPublished(
-            figure=figures.get(size, f"{said.metric} {size} B") if said.sizes else said.metric,
-            levels=levels,
-            of=said.of,
-            value=value * (scale or 1.0),
-            note=said.note,
-        )
 
 
 #: What published values are in → the unit that figures have.
