@@ -1,15 +1,16 @@
 """A node that is changed and put back 100,000 times, and 30 days of watch: does anything drift, grow or stay behind?
 
-One virtual node with the real guard. Each cycle makes changes of one to all kinds of access and ends them in one of
-the ways in which changes end: undone, one trial after another, kept and rolled back, made in parts, undone by the
-timer, or with the guard killed in the middle. After every 20 cycles the whole node is compared with its original
-state: settings, facts, units, processes, mounts, crontab, temporary files, and all files in /etc to mode, owner, time
-and content; and what could grow is measured. Then a watch over two virtual nodes runs day by day on a clock that is
-set, in one process, and its schedule is installed and removed.
+Four virtual nodes with the real guard, side by side, as most of the time is waiting. Each cycle makes changes of
+one to all kinds of access and ends them in one of the ways in which changes end: undone, one trial after another, kept
+and rolled back, made in parts, undone by the timer, or with the guard killed in the middle. After every 20 cycles the
+whole node is compared with its original state: settings, facts, units, processes, mounts, crontab, temporary files, and
+all files in /etc to mode, owner, time and content; and what could grow is measured. Then a watch over two virtual nodes
+runs day by day on a clock that is set, in one process, and its schedule is installed and removed.
 
 ``--from=DIR``: where the progress is kept, and gone on from (build/soak). ``--goal=N``: changes and undos.
-``--minutes=N``: end after this time. ``--no-watch``, ``--no-changes``: one half alone. ``--quick``: 300 changes and
-undos, no watch. Ctrl-C ends it after the cycle at work; the same command goes on.
+``--nodes=N``: how many nodes (4). ``--minutes=N``: end after this time. ``--no-watch``, ``--no-changes``: one half
+alone. ``--quick``: 300 changes and undos of one node, no watch. Ctrl-C ends it after the cycles at work; the same
+command goes on.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from bench.faults.judge import difference
 from bench.soak import progress as progressing
+from bench.soak import side_by_side
 from bench.soak.course import Course
 from bench.soak.node import Node, WrongError, now
 from bench.soak.progress import Days, Look, Progress
@@ -36,6 +38,7 @@ SEED = 20261125
 #: Cycles between two comparisons.
 EVERY = 20
 QUICK_GOAL, QUICK_EVERY = 300, 5
+NODES = 4
 #: One pair, which is measured every day: below five nodes pairs are judged as they are.
 _NODES = 2
 _MEMORY = Path("/dev/shm")
@@ -47,25 +50,46 @@ def main(arguments: Sequence[str]) -> int:
     print(__doc__)
     quick = "--quick" in arguments
     goal = int(_option(arguments, "goal", str(QUICK_GOAL if quick else progressing.GOAL)))
+    nodes = int(_option(arguments, "nodes", str(1 if quick else NODES)))
     directory = Path(_option(arguments, "from", "build/soak")).resolve()
     if quick:
         shutil.rmtree(directory / "quick", ignore_errors=True)
         directory /= "quick"
     directory.mkdir(parents=True, exist_ok=True)
-    progress, days = progressing.read(directory, SEED), progressing.read_days(directory)
-    _say_what(progress)
-    end = now() + 60 * float(_option(arguments, "minutes", "inf"))
+    days = progressing.read_days(directory)
+    _say_what()
+    seed, minutes = int(_option(arguments, "seed", str(SEED))), float(_option(arguments, "minutes", "inf"))
     if "--no-watch" not in arguments and not quick and days is None:
         with _cluster(directory, "watch", _NODES, slurm=True) as raised:
             days = days_of_watch(raised, directory)
             progressing.write(directory, days)
-    if "--no-changes" not in arguments and progress.operations < goal:
-        with _cluster(directory, "changes", 1) as raised:
-            _changes(raised, progress, directory, goal, end, QUICK_EVERY if quick else EVERY)
+    progress = Progress(seed=seed)
+    if "--no-changes" not in arguments:
+        progress = _on_nodes(directory, range(seed, seed + nodes), goal, minutes, quick)
     _report(progress, days)
     passed, line = progressing.line_of(progress, days, goal)
     print(line)
-    return 0 if passed or (quick and not progress.wrong and progress.operations >= goal) else 1
+    half = quick or "--no-watch" in arguments
+    return 0 if passed or (half and not progress.wrong and progress.operations >= goal) else 1
+
+
+def _on_nodes(directory: Path, seeds: Sequence[int], goal: int, minutes: float, quick: bool) -> Progress:
+    """Change one node here, or several in processes of their own."""
+    interrupt = _Interrupt()
+    try:
+        if len(seeds) > 1:
+            return side_by_side.run(
+                directory, seeds, goal, minutes, lambda: interrupt.wanted, lambda done: _say(done, goal)
+            )
+        progress = progressing.read(directory, seeds[0])
+        end = now() + 60 * minutes
+        if progress.operations < goal:
+            with _cluster(directory, "changes", 1) as raised:
+                every = QUICK_EVERY if quick else EVERY
+                _changes(raised, progress, directory, goal, lambda: interrupt.wanted or now() >= end, every)
+        return progress
+    finally:
+        interrupt.over()
 
 
 def _option(arguments: Sequence[str], name: str, default: str) -> str:
@@ -114,27 +138,27 @@ class _Interrupt:
             signal.signal(number, before)
 
 
-def _changes(raised: lab.Lab, progress: Progress, directory: Path, goal: int, end: float, every: int) -> None:
+def _changes(
+    raised: lab.Lab, progress: Progress, directory: Path, goal: int, ended: Callable[[], bool], every: int
+) -> None:
     """Change the node and put it back, up to the goal, the time or an interrupt."""
     archive = directory / "journal.tgz"
     node = Node(raised, raised.layout.names()[0])
     node.plant()
     node.bring_journal(archive)
-    interrupt = _Interrupt()
     progress.sessions += 1
     course = Course(node, progress.seed)
     try:
-        _warm_up(course)
+        _warm_up(node, course)
         node.settle()
         original = node.whole_state()
-        while progress.operations < goal and now() < end and not interrupt.wanted:
+        while progress.operations < goal and not ended():
             begin, course.done = now(), type(course.done)()
             number = progress.cycles
             while (
                 number < progress.cycles + every
                 and progress.operations + course.operations < goal
-                and not interrupt.wanted
-                and now() < end
+                and not ended()
             ):
                 course.cycle(number)
                 number += 1
@@ -153,13 +177,15 @@ def _changes(raised: lab.Lab, progress: Progress, directory: Path, goal: int, en
         (directory / "wrong.log").write_text(f"{error}\n\n{node.log()}")
         progressing.write(directory, progress)
         print(f"\nWRONG: {error}\nthe guard's log: {directory / 'wrong.log'}", flush=True)
-    finally:
-        interrupt.over()
 
 
-def _warm_up(course: Course) -> None:
-    """Make a change before the original state is taken: the first one loads what kinds of access need."""
+def _warm_up(node: Node, course: Course) -> None:
+    """Make a change before the original state is taken: the first one loads what kinds of access need.
+
+    Whether it makes systemd read the guard's own unit depends on what it changes.
+    """
     course.cycle(-1)
+    node.site.shell("systemctl daemon-reload")
 
 
 def _words(original: dict[str, str], found: dict[str, str | None]) -> str:
@@ -175,12 +201,10 @@ def _words(original: dict[str, str], found: dict[str, str | None]) -> str:
     return "; ".join(lines)
 
 
-def _say_what(progress: Progress) -> None:
+def _say_what() -> None:
     print(f"kinds of access: {', '.join(covered())}; on planted files: {', '.join(ON_PLANTED_FILES)}")
     for kind, why in NOT_COVERED.items():
         print(f"not covered: {kind}: {why}")
-    if progress.cycles:
-        print(f"gone on from {progress.operations} changes and undos, {progress.cycles} cycles")
 
 
 def _say(progress: Progress, goal: int) -> None:

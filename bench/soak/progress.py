@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -105,6 +105,28 @@ def _read(path: Path, kind: type[_Kept]) -> _Kept | None:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except msgspec.DecodeError as error:
         raise SystemExit(f"bench: {path}: {error}: remove it, or choose another --from=DIR") from None
+
+
+def together(parts: Sequence[Progress]) -> Progress:
+    """Return what several nodes that were at work side by side have brought.
+
+    Their looks are kept apart as those of sessions are, as each node has processes of its own.
+    """
+    sessions = sorted({(number, look.session) for number, part in enumerate(parts) for look in part.looks})
+    place = {session: number for number, session in enumerate(sessions, start=1)}
+    return Progress(
+        seed=parts[0].seed,
+        cycles=sum(part.cycles for part in parts),
+        sessions=len(sessions),
+        seconds=max(part.seconds for part in parts),
+        done=dict(sum((Counter(part.done) for part in parts), Counter[str]())),
+        looks=[
+            msgspec.structs.replace(look, session=place[number, look.session])
+            for number, part in enumerate(parts)
+            for look in part.looks
+        ],
+        wrong=[wrong for part in parts for wrong in part.wrong],
+    )
 
 
 def write(directory: Path, kept: Progress | Days) -> None:

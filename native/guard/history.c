@@ -341,8 +341,8 @@ enum outcome former_states(const char *references, const struct step *step, stru
 static int by_rank(const void *one, const void *other) {
     const struct touched *left = *(const struct touched *const *)one,
                          *right = *(const struct touched *const *)other;
-    const int ranks[2] = {rank_of(left->step.knob, left->step.kind_name),
-                          rank_of(right->step.knob, right->step.kind_name)};
+    const int ranks[2] = {back_rank_of(left->step.knob, left->step.kind_name),
+                          back_rank_of(right->step.knob, right->step.kind_name)};
     if (ranks[0] != ranks[1])
         return ranks[0] < ranks[1] ? -1 : 1;
     return left > right ? -1 : 1;

@@ -21,7 +21,7 @@ static const struct known_knob KNOBS[] = {
 #undef KIND
 #undef KNOB
 
-enum { LAST_RANK = 9999 };
+enum { FIRST_RANK = -1, LAST_RANK = 9999 };
 
 const struct known_kind *kind_named(struct bytes name) {
     for (size_t i = 0; i < COUNT(KINDS); i++)
@@ -84,4 +84,9 @@ int rank_of(const char *knob, const char *kind) {
         if (is_same(knob, KINDS[i].name) || is_same(kind, KINDS[i].name))
             return KINDS[i].rank;
     return LAST_RANK;
+}
+
+int back_rank_of(const char *knob, const char *kind) {
+    /* TuneD and services read files when they are put back: what these say must be as before by then. */
+    return is_same(kind, "stored") ? FIRST_RANK : rank_of(knob, kind);
 }

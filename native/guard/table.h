@@ -36,5 +36,7 @@ size_t knob_number(const struct known_knob *row);
 /* When a knob is set and put back: what makes others anew comes before these. What is not known comes last.
  */
 int rank_of(const char *knob, const char *kind);
+/* … and in which it is put back. */
+int back_rank_of(const char *knob, const char *kind);
 
 #endif

@@ -22,7 +22,8 @@ struct undoing {
 
 static int by_rank(const void *one, const void *other) {
     const struct step *left = *(const struct step *const *)one, *right = *(const struct step *const *)other;
-    const int ranks[2] = {rank_of(left->knob, left->kind_name), rank_of(right->knob, right->kind_name)};
+    const int ranks[2] = {back_rank_of(left->knob, left->kind_name),
+                          back_rank_of(right->knob, right->kind_name)};
     if (ranks[0] != ranks[1])
         return ranks[0] < ranks[1] ? -1 : 1;
     return left->number > right->number ? -1 : 1;

@@ -111,6 +111,20 @@ def test_the_last_line_passes_only_with_all_of_it(
     assert line.endswith(" pass" if passes else " short")
 
 
+def test_what_nodes_bring_side_by_side_is_counted_together_and_judged_apart() -> None:
+    large, small = looks(journal_bytes=[90_000.0]), looks(journal_bytes=[50_000.0])
+    leak = looks(memory_systemd_KiB=[3000.0 + 20 * number for number in range(40)])
+    both = [
+        Progress(seed=1, cycles=40, sessions=1, seconds=50.0, done={"changes": 60, "undos": 50}, looks=large),
+        Progress(seed=2, cycles=40, sessions=1, seconds=70.0, done={"changes": 30}, looks=small, wrong=["x"]),
+    ]
+    found = progressing.together(both)
+    assert (found.operations, found.cycles, found.seconds, found.wrong) == (140, 80, 70.0, ["x"])
+    assert progressing.worst(progressing.growth(found.looks)) == ("journal-bytes", 1.0)
+    grown = progressing.together([both[0], Progress(seed=3, sessions=1, looks=leak)])
+    assert progressing.worst(progressing.growth(grown.looks))[1] > progressing.GROWTH_GOAL
+
+
 def test_progress_is_kept_and_gone_on_from(tmp_path: Path) -> None:
     assert progressing.read(tmp_path, 7) == Progress(seed=7)
     assert progressing.read_days(tmp_path) is None

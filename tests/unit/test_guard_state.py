@@ -264,6 +264,25 @@ def test_tuned_that_did_not_run_does_not_run_afterwards(node: Node) -> None:
     assert not (node.directory / "runs").exists()
 
 
+@pytest.mark.parametrize("way", ["undone", "rolled back", "rolled back, made apart"])
+def test_tuned_finds_files_as_they_were_when_it_is_put_back(node: Node, way: str) -> None:
+    """With every profile it sets what the files of sysctl.d say (reapply_sysctl, which is its default)."""
+    tuned, profile = _tuned(node, "balanced\n")
+    node.program("tuned-adm", TUNED_ADM.replace("touch runs", "touch runs; cat sysctl.conf >kernel"))
+    file, kernel = _file(node, "sysctl.conf", "before\n"), _file(node, "kernel", "before\n")
+    stored = f"k stored - {file}=file:644:bmV3Cg=="
+    if way == "undone":
+        node.make("A", tuned, stored)
+        node.done("undo", "A")
+    else:
+        for change, steps in (
+            {"A": [stored], "B": [tuned]}.items() if "apart" in way else [("A", [tuned, stored])]
+        ):
+            node.keep(change, *steps)
+        node.roll_back("C")
+    assert (profile(), file.read_text(), kernel.read_text()) == ("balanced\n", "before\n", "before\n")
+
+
 # --- a limit that a process holds ----------------------------------------------------------------------------
 
 
