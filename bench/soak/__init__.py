@@ -149,7 +149,7 @@ def _changes(
     progress.sessions += 1
     course = Course(node, progress.seed)
     try:
-        _warm_up(node, course)
+        _warm_up(course)
         node.settle()
         original = node.whole_state()
         while progress.operations < goal and not ended():
@@ -179,13 +179,9 @@ def _changes(
         print(f"\nWRONG: {error}\nthe guard's log: {directory / 'wrong.log'}", flush=True)
 
 
-def _warm_up(node: Node, course: Course) -> None:
-    """Make a change before the original state is taken: the first one loads what kinds of access need.
-
-    Whether it makes systemd read the guard's own unit depends on what it changes.
-    """
+def _warm_up(course: Course) -> None:
+    """Make a change before the original state is taken: the first one loads what kinds of access need."""
     course.cycle(-1)
-    node.site.shell("systemctl daemon-reload")
 
 
 def _words(original: dict[str, str], found: dict[str, str | None]) -> str:
@@ -209,7 +205,7 @@ def _say_what() -> None:
 
 def _say(progress: Progress, goal: int) -> None:
     name, ratio = progressing.worst(progressing.growth(progress.looks))
-    rate = progress.operations / progress.seconds
+    rate = progress.operations / max(progress.seconds, 1.0)
     left = progress.left_s(goal)
     print(
         f"{progress.operations}/{goal} changes and undos, {progress.cycles} cycles, {rate:.2f} /s, "

@@ -129,6 +129,8 @@ class Node:
         """
         if not wait_for(lambda: self.site.is_settled() and not self.site.leftovers(), _RETIRE_S):
             raise WrongError(f"something of the guard stays: {self.site.states()} {self.site.leftovers()}")
+        # A unit that was read while its file was there is in systemd's memory until it reads all of them again.
+        self.site.shell("systemctl daemon-reload")
 
     def whole_state(self) -> dict[str, str]:
         """Return every setting, fact and file that has to be the same afterwards."""
