@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
@@ -67,3 +68,34 @@ def test_cards_of_a_bond_are_set_and_put_back_together(run):
     back = run("rollback", "--to", "original", "--cluster", "lab", "--yes")
     assert back.returncode == 0, back.stdout + back.stderr
     assert on(raised, "node01", both).split() == before
+
+
+def test_a_deadline_comes_when_it_is_due_although_the_clock_is_stepped(run):
+    """Only a machine of its own has a clock of its own, so nowhere else can it be set."""
+    up = run("lab", "up", "--vm", "--nodes", "2")
+    assert up.returncode == 0, up.stdout + up.stderr
+    raised = lab.current()
+    made = run("settings", "set", "--cluster", "lab", "sysctl.net.ipv4.tcp_autocorking=0")
+    assert made.returncode == 0, made.stdout + made.stderr
+    guard, key = "/var/lib/wulf/guard", "net.ipv4.tcp_slow_start_after_idle"
+    plan = f"sysctl.{key}\\tsysctl\\t-\\t{key}\\t0\\n"
+
+    def held(change: str) -> tuple[str, str]:
+        said = on(raised, "node01", f"cut -f1 /var/lib/wulf/tx/{change}/state; sysctl -n {key}")
+        state, value = said.split()
+        return state, value
+
+    for change, stepped in (("forward", "+400 days"), ("back", "-800 days")):
+        on(
+            raised,
+            "node01",
+            f"{guard} lock me 600; printf '{plan}' | {guard} begin {change} me 20 && {guard} apply {change}",
+        )
+        begin = time.monotonic()
+        on(raised, "node01", f"date -s '{stepped}'")
+        time.sleep(8)
+        assert held(change) == ("applied", "0")
+        while held(change) != ("undone", "1"):
+            assert time.monotonic() < begin + 60
+            time.sleep(1)
+        assert time.monotonic() > begin + 15

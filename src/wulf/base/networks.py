@@ -16,7 +16,7 @@ import msgspec
 from wulf.base import catalogue, toml, user_files
 from wulf.base.catalogue import Data, Evidence
 from wulf.base.errors import ConfigError, UsageError
-from wulf.base.text import nearest, printable
+from wulf.base.text import choices, printable
 
 _Text = Annotated[str, msgspec.Meta(min_length=1)]
 _Id = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
@@ -173,7 +173,7 @@ def named(name: str, others: dict[str, NamedNetwork]) -> NamedNetwork:
     known = networks() | others
     if name not in known:
         raise UsageError(
-            f"there is no network '{printable(name, 80)}'{nearest(name, known)}; there are: {', '.join(known)}; "
+            f"there is no network '{printable(name, 80)}'{choices(name, known)}; "
             "your own: --network FILE.toml, or a file in ~/.config/wulf/networks"
         )
     return known[name]

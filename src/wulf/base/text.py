@@ -83,6 +83,14 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f"; did you mean '{close[0]}'?" if close else ""
 
 
+def choices(word: str, known: Iterable[str]) -> str:
+    """Return what is added where a word is none of the known ones: which is most like it, and all of them."""
+    names = list(known)
+    listed = f"are: {', '.join(names)}"
+    close = nearest(word, names)
+    return f"{close} There {listed}" if close else f"; there {listed}"
+
+
 def count(number: int, noun: str, plural: str = "", verbs: tuple[str, str] | None = None) -> str:
     """Return a number and what is counted: '1 launch', '2 launches', '1 node has', '0 nodes have'.
 

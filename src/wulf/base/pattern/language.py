@@ -15,7 +15,7 @@ import msgspec
 from wulf.base import toml, toml_lines
 from wulf.base.pattern import distributions
 from wulf.base.pattern.distributions import Amount
-from wulf.base.text import nearest, printable
+from wulf.base.text import choices, printable
 
 Method = Literal["blocking", "nonblocking", "persistent", "neighborhood", "one-sided"]
 #: All send at once along the edges of a graph.
@@ -180,7 +180,7 @@ def _said(message: str) -> tuple[str, str]:
         complaint = complaint.replace(f" `{field[1]}`", "")
         if complaint == "unknown key":
             known = _known(path)
-            complaint += f"{nearest(field[1], known)}; there are: {', '.join(known)}"
+            complaint += f"{choices(field[1], known)}"
     return path, toml.in_words(complaint)
 
 
@@ -249,10 +249,9 @@ def _check_step(step: Step, fail: Callable[[str, str], NoReturn]) -> None:
     if step.exchange is not None and step.collective is not None:
         fail("collective", "a step has an exchange or a collective, not both: write two steps")
     if step.exchange is not None and step.exchange not in kinds:
-        fail("exchange", f"{step.exchange!r}{nearest(step.exchange, kinds)}; there are: {', '.join(kinds)}")
+        fail("exchange", f"{step.exchange!r}{choices(step.exchange, kinds)}")
     if step.collective is not None and step.collective not in COLLECTIVES:
-        hint = nearest(step.collective, COLLECTIVES)
-        fail("collective", f"{step.collective!r}{hint}; there are: {', '.join(COLLECTIVES)}")
+        fail("collective", f"{step.collective!r}{choices(step.collective, COLLECTIVES)}")
     if step.exchange is None and step.collective is None and step.compute is None:
         fail("compute", "a step has compute, an exchange or a collective; this one has none of them")
     _check_owners(step, fail)

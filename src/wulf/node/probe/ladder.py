@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from wulf.base.errors import UsageError
 from wulf.base.records import Operation
-from wulf.base.text import nearest
+from wulf.base.text import choices
 
 #: The ladder that grows where the curve bends.
 ADAPTIVE = "adaptive"
@@ -54,9 +54,7 @@ def base_sizes(ladder: str, max_size: int | None = None) -> list[int]:
         around = (p + d for p in _powers_of_two(1, end) for d in (-1, 0, 1))
         return sorted({0, end} | {size for size in around if 0 <= size <= end})
     if ladder not in NAMED:
-        raise UsageError(
-            f"--ladder {ladder!r} does not exist{nearest(ladder, NAMES)}; there are: {', '.join(NAMES)}"
-        )
+        raise UsageError(f"--ladder {ladder!r} does not exist{choices(ladder, NAMES)}")
     sizes = [size for size in NAMED[ladder] if max_size is None or size <= max_size]
     if not sizes:
         raise UsageError(f"--max-size {max_size} leaves nothing of the ladder {ladder!r}")

@@ -12,7 +12,7 @@ import msgspec
 
 from wulf.base import toml, user_files
 from wulf.base.errors import ConfigError, UsageError
-from wulf.base.text import nearest
+from wulf.base.text import choices
 from wulf.base.units import parse_duration, parse_size
 from wulf.node.probe import ladder
 
@@ -166,9 +166,7 @@ def named(name: str) -> Suite:
     """Return a suite by its name; raises UsageError where there is none of this name."""
     source = user_files.source("suites", name)
     if source is None:
-        raise UsageError(
-            f"--suite: there is no suite {name!r}{nearest(name, names())}; there are: {', '.join(names())}"
-        )
+        raise UsageError(f"--suite: there is no suite {name!r}{choices(name, names())}")
     return parse(source.text, f"suite {name}" if source.owner == "wulf" else source.name)
 
 

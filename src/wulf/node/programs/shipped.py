@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from wulf.base.errors import UsageError
-from wulf.base.text import nearest
+from wulf.base.text import choices
 
 
 class Shipped(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,7 +82,5 @@ def find(name: str) -> Shipped:
         There is none.
     """
     if name not in SHIPPED:
-        raise UsageError(
-            f"there is no shipped program {name!r}{nearest(name, SHIPPED)}; there are: {', '.join(SHIPPED)}"
-        )
+        raise UsageError(f"there is no shipped program {name!r}{choices(name, SHIPPED)}")
     return SHIPPED[name]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from wulf.base.errors import ConfigError, UsageError
 from wulf.base.pattern import distributions, language, operations
-from wulf.base.text import nearest
+from wulf.base.text import choices
 from wulf.base.trace import reader, writer
 from wulf.base.trace.layout import SELF, Kind
 
@@ -46,7 +46,7 @@ def named(name: str) -> str:
     """
     known = gallery()
     if name not in known:
-        raise UsageError(f"there is no pattern {name!r}{nearest(name, known)}; there are: {', '.join(known)}")
+        raise UsageError(f"there is no pattern {name!r}{choices(name, known)}")
     return known[name]
 
 
@@ -65,10 +65,7 @@ def read(source: str) -> language.Document:
     if not path.exists() and source in known:
         return language.parse(known[source], f"{source}.toml")
     if not path.exists():
-        raise UsageError(
-            f"there is no file {source}, and no pattern of that name{nearest(source, known)}; "
-            f"there are: {', '.join(known)}"
-        )
+        raise UsageError(f"there is no file {source}, and no pattern of that name{choices(source, known)}")
     try:
         return language.parse(path.read_text(), source)
     except (OSError, UnicodeDecodeError) as error:
