@@ -398,3 +398,29 @@ def test_a_tool_that_complains_without_end_takes_no_memory(node: Node) -> None:
     (node.programs / "ip").unlink()
     node.done("undo", "A")
     assert value() == before
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed (apt install strace)")
+def test_a_cpu_that_is_offline_keeps_the_others_from_nothing(node: Node) -> None:
+    """Its files of the frequency stay, and are EBUSY."""
+    first, second = (states._file(node, f"cpu{number}/governor", "old\n") for number in (0, 1))
+    busy = ["strace", "-qq", "-o", f"{node.directory}/trace", "-P", str(second), "-e", "trace=read,write"]
+    busy += ["-e", "inject=read,write:error=EBUSY"]
+
+    def offline(*words: str) -> subprocess.CompletedProcess[str]:
+        argv = [*node.argv()[:4], *busy, *node.argv(*words)[4:]]
+        plan = f"k\tfile\t-\t{node.directory}/cpu*/governor\tnew\n"
+        return subprocess.run(argv, input=plan, capture_output=True, text=True, timeout=60, check=False)
+
+    for words in (("begin", "A", "me", "600"), ("apply", "A"), ("undo", "A")):
+        assert offline(*words).returncode == 0, words
+        assert first.read_text() == ("new\n" if words[0] == "apply" else "old\n")
+    second.write_text("old\n")
+    node.make("B", f"k file - {node.directory}/cpu*/governor=new")
+    first.write_text("theirs\n")
+    # What is set on it comes back when it does; what somebody has set on another one stays.
+    assert "does not take" in offline("undo", "B").stdout.partition("error\tnot put back")[2]
+    assert (first.read_text(), node.journal("B")) == ("theirs\n", "stuck")
+    second.write_text("new\n")
+    node.done("recover")
+    assert (first.read_text(), second.read_text()) == ("theirs\n", "old\n")

@@ -92,6 +92,17 @@ enum outcome file_value(const char *path, char **value) {
     return DONE;
 }
 
+/* Of a CPU that is offline the files of its frequency stay, and can neither be read nor written (EBUSY): it
+ * must not keep the others from being seen. */
+static bool is_offline(const char *path) {
+    char byte;
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const bool is_busy = file >= 0 && read(file, &byte, 1) < 0 && errno == EBUSY;
+    if (file >= 0)
+        close(file);
+    return is_busy;
+}
+
 enum outcome files_save(const char *patterns, struct state *state) {
     const struct names words = words_of(patterns);
     for (size_t i = 0; i < words.count; i++) {
@@ -100,9 +111,10 @@ enum outcome files_save(const char *patterns, struct state *state) {
             return FAILED;
         for (size_t j = 0; j < files.count; j++) {
             char *value;
-            if (file_value(files.at[j], &value) != DONE)
+            if (file_value(files.at[j], &value) == DONE)
+                state_add(state, files.at[j], value);
+            else if (!is_offline(files.at[j]))
                 return FAILED;
-            state_add(state, files.at[j], value);
         }
     }
     return state->count ? DONE : complain("there is no %s", patterns);
@@ -116,7 +128,7 @@ enum outcome files_put(const char *patterns, const char *values) {
             return FAILED;
         const char *value = words.count == 1 ? values : each.count > i ? each.at[i] : each.at[each.count - 1];
         for (size_t j = 0; j < files.count; j++)
-            if (set_value(files.at[j], value) != DONE)
+            if (set_value(files.at[j], value) != DONE && !is_offline(files.at[j]))
                 return FAILED;
     }
     return DONE;
