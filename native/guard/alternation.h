@@ -14,5 +14,7 @@ void alternate(const char *tx, const char *a, const char *b);
 /* What answers the probe: does not return. */
 _Noreturn void alternating(const char *tx, const char *a, const char *b);
 void end_alternation(const char *tx);
+/* Which steps are made, with commas between. */
+void made_are(const char *tx, const char *steps);
 
 #endif

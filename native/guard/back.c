@@ -67,7 +67,7 @@ static void decide_one(struct back *back, const struct item *before, const struc
     }
     /* Of what can be taken away by itself somebody else has done so. */
     if (!is && !not_ours && after && !kind->insists && kind->removes && kind->removes(before->key)) {
-        state_add(&back->left, before->key, "(gone)");
+        state_add_flagged(&back->left, before->key, "(gone)", ITEM_ABSENT);
         return;
     }
     const bool as_left =
@@ -99,6 +99,21 @@ void back_decide(struct back *back, const struct state *now) {
         decide_one(back, &back->before.at[i], now);
     for (size_t i = 0; back->after_known && i < back->after.count; i++)
         decide_made(back, &back->after.at[i], now);
+}
+
+void back_leaves_no_part(struct back *back, const struct back *other) {
+    struct state left = {0};
+    if (!is_same(back->step->kind_name, other->step->kind_name) ||
+        !is_same(back->step->interface, other->step->interface))
+        return;
+    for (size_t i = 0; i < back->left.count; i++) {
+        const struct item *item = &back->left.at[i];
+        const char *was = state_value(&other->before, item->key),
+                   *made = state_value(&other->after, item->key);
+        if (!made || !is_same(made, item->value) || (was && is_same(was, made)))
+            state_add_flagged(&left, item->key, item->value, item->flags);
+    }
+    back->left = left;
 }
 
 /* A reader that dies once is asked again: what cannot be seen is put back, over others' edits, too. */

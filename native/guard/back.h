@@ -21,6 +21,8 @@ void back_decide(struct back *back, const struct state *now);
 /* The same by how things are now. What cannot be read is asked for once more: without it nothing tells what
  * somebody else has set, and all that the change has set comes back. */
 void back_look(struct back *back);
+/* What another step of the same change has made is nobody else's: a parameter of the same group. */
+void back_leaves_no_part(struct back *back, const struct back *other);
 /* Whether all that has to come back is so; what cannot be read is not. */
 bool is_back(const struct back *back);
 /* Put it back; DONE when it then is. */

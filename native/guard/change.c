@@ -101,7 +101,7 @@ static void check_begin(const char *tx, const char *owner) {
         fail(EXIT_ERROR, "there is a change %s", tx);
 }
 
-static enum outcome save_step(const struct step *step, struct state *state) {
+enum outcome save_step(const struct step *step, struct state *state) {
     if (!step->known)
         return complain("this guard knows no access kind %s", step->kind_name);
     *state = (struct state){0};
@@ -323,6 +323,13 @@ static void apply_step(const char *tx, const struct plan *plan, size_t i) {
         save_after(tx, step);
 }
 
+static void all_are_made(const char *tx, const struct plan *plan) {
+    struct text steps = {0};
+    for (size_t i = 0; i < plan->count; i++)
+        text_print(&steps, "%s%zu", i ? "," : "", plan->steps[i].number);
+    made_are(tx, text_string(&steps));
+}
+
 void apply(const char *tx) {
     struct plan plan;
     note_about("apply", tx);
@@ -345,6 +352,7 @@ void apply(const char *tx) {
         if (!is_apart(&plan, i))
             save_after(tx, &plan.steps[i]);
     read_back(tx, &plan);
+    all_are_made(tx, &plan);
     if (!is_exclusive())
         put_back_for(tx, UNLOCKED, UNLOCKED);
     if (become(tx, "applied", "") != DONE)

@@ -307,6 +307,12 @@ bool read_after(const char *tx, size_t number, struct state *state) {
     return known;
 }
 
+bool read_rest(const char *tx, size_t number, struct state *state) {
+    const bool known = read_state_in(tx, print("rest.%zu", number), state) == DONE;
+    forgive();
+    return known;
+}
+
 void discard(const char *tx) {
     discard_tree(state_place(), print("tx/%s", tx), print("gone.%s", tx));
     forget_row(tx);

@@ -60,6 +60,8 @@ MUST_CHECK enum outcome write_state(const char *tx, const char *name, size_t num
 MUST_CHECK enum outcome read_saved(const char *tx, size_t number, struct state *state);
 /* The state after it; false where that is not known. */
 bool read_after(const char *tx, size_t number, struct state *state);
+/* How a step was left when a part without it was made; whether that is known. */
+bool read_rest(const char *tx, size_t number, struct state *state);
 void discard(const char *tx);
 /* Its values are left as they are, for good. */
 MUST_CHECK enum outcome give_up_journal(const char *tx);

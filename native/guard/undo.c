@@ -88,6 +88,15 @@ static void only_known_left(struct back *back, const struct state *known) {
     back->left = left;
 }
 
+/* Of others, and not of another step. */
+static void look_at(const struct undoing *undoing, size_t i) {
+    struct back *back = &undoing->backs[i];
+    back_look(back);
+    for (size_t j = 0; back->left.count && j < undoing->plan.count; j++)
+        if (j != i && !undoing->skipped[j])
+            back_leaves_no_part(back, &undoing->backs[j]);
+}
+
 static void decide(struct undoing *undoing, bool goes_on) {
     struct state known = {0}, left = {0};
     goes_on = goes_on && read_left(undoing->tx, &known);
@@ -95,7 +104,7 @@ static void decide(struct undoing *undoing, bool goes_on) {
         struct back *back = &undoing->backs[i];
         if (undoing->skipped[i])
             continue;
-        back_look(back);
+        look_at(undoing, i);
         if (goes_on)
             only_known_left(back, &known);
         for (size_t j = 0; j < back->left.count; j++)

@@ -121,20 +121,43 @@ static enum outcome put(const struct step *step) {
     return write_values(path, &kept, &items, true);
 }
 
+static bool has_same_lines(struct kept one, struct kept other) {
+    without_marks(&one);
+    without_marks(&other);
+    return is_same(text_string(&one.content), text_string(&other.content));
+}
+
+/* Whether the lines of others, and of other steps, are the same. */
+static bool has_same_rest(struct kept one, struct kept other, const char *target) {
+    struct state gone = {0};
+    const struct names names = words_of(target);
+    for (size_t i = 0; i < names.count; i++)
+        state_add_flagged(&gone, names.at[i], "", ITEM_ABSENT);
+    restore_lines(&one, &gone);
+    restore_lines(&other, &gone);
+    return has_same_lines(one, other);
+}
+
 static enum outcome restore(const struct step *step, const struct state *items, const struct state *before,
                             const struct state *after) {
     const char *path, *whole = state_value(before, WHOLE), *made = state_value(after, WHOLE);
     struct kept kept, was;
+    struct state lines = {0};
     if (!whole || kept_parse(whole, &was) != DONE || read_file(&path, &kept) != DONE)
         return FAILED;
-    /* Nobody else has changed it, nor in between where it is of two changes. */
-    if (!made || (is_same(kept_word(&kept), made) && has_items(&was, before)))
+    const bool same_rest = has_same_rest(kept, was, step->target);
+    /* Nobody else has changed it, no other step either, nor in between where it is of two changes. */
+    if (!made || (is_same(kept_word(&kept), made) && has_items(&was, before) && same_rest))
         return kept_write(path, &was);
-    say_left(step, print("other lines of %s", path));
-    struct state lines = {0};
     for (size_t i = 0; i < items->count; i++)
         state_add_flagged(&lines, items->at[i].key, items->at[i].value,
                           *items->at[i].value ? 0 : ITEM_ABSENT);
+    struct kept made_back = kept;
+    restore_lines(&made_back, &lines);
+    if (has_same_lines(made_back, was))
+        return kept_write(path, &was);
+    if (!same_rest && !is_same(kept_word(&kept), made))
+        say_left(step, print("other lines of %s", path));
     return write_values(path, &kept, &lines, false);
 }
 
