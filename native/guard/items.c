@@ -128,7 +128,7 @@ void states_fold(struct state *before, struct state *after, const struct state *
         if (!next) /* it is not there for the second: it was the first that took it away, or it went by itself
                     */
             state_add_flagged(before, item->key, item->value, item->flags);
-        else if (!made || is_same(next->value, made))
+        else if (made ? is_same(next->value, made) : !then.count)
             next->value = item->value;
         /* Otherwise somebody else has set it between the two, and it stays so. */
         if (!state_value(next_after, item->key) && made)

@@ -234,6 +234,17 @@ def test_what_was_set_twice_goes_back_although_somebody_wrote_to_the_file_in_bet
     assert node.differs() == {}
 
 
+def test_a_line_that_somebody_adds_again_between_two_changes_is_as_they_have_it(node: Node) -> None:
+    path = _file(node, "x.conf", "c = 1\n")
+    for change in ("A", "B"):
+        text = base64.b64encode(f"x = {change}\n".encode()).decode()
+        node.keep(change, f"k stored - {path}=file:644:{text}")
+        if change == "A":
+            path.write_text(f"{path.read_text()}c = 2\n")
+    node.roll_back("C")
+    assert path.read_text() == "c = 2\n"
+
+
 def test_a_profile_of_tuned_where_there_was_none_is_gone_after_a_boot(node: Node) -> None:
     step, value = _tuned(node, "")
     node.make("A", step)
