@@ -70,8 +70,10 @@ static void decide_one(struct back *back, const struct item *before, const struc
         state_add_flagged(&back->left, before->key, "(gone)", ITEM_ABSENT);
         return;
     }
-    const bool as_left =
-        !is || as_before || moves || !back->after_known || (after && is_same(after->value, is->value));
+    /* Rules of ours that somebody has taken some of are still ours. */
+    const bool takes_away = kind_takes_away(kind, &back->before);
+    const bool as_left = !is || as_before || moves || takes_away || !back->after_known ||
+                         (after && is_same(after->value, is->value));
     const bool anew = kind->insists || (back->at_boot && kind->restore_at_boot);
     if (not_ours || (!as_left && !anew))
         state_add(&back->left, before->key, is->value);

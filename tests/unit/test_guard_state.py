@@ -984,6 +984,31 @@ def test_an_exemption_goes_whatever_device_has_the_name(node: Node, confirmed: b
     assert _rules(node) == before
 
 
+@pytest.mark.parametrize("confirmed", [False, True])
+def test_an_exemption_of_which_somebody_has_taken_a_part_goes_whole(node: Node, confirmed: bool) -> None:
+    node.inside("nft", "table inet f { chain in { type filter hook input priority 0; policy accept; }; }")
+    before = _rules(node)
+    node.make("A", "net.conntrack firewall eth0 tracking=notrack")
+    if confirmed:
+        node.done("confirm", "A")
+    node.inside("nft", "delete table inet wulf_eth0")
+    assert 'iifname "eth0" accept' in _rules(node)
+    if confirmed:
+        node.roll_back("B")
+    else:
+        node.done("undo", "A")
+    assert _rules(node) == before
+
+
+def test_routes_that_cannot_be_told_apart_are_not_changed(node: Node) -> None:
+    _, value = _route(node)
+    node.inside("sh", "-c", "ip route append 10.9.0.0/24 dev eth0 scope link proto static rto_min 7ms")
+    before = value()
+    said = node.guard("begin", "A", "me", "600", stdin="route.rto_min\troute\teth0\trto_min\t5\n")
+    assert "eth0 has several routes to 10.9.0.0/24" in said.stdout
+    assert (said.returncode, value()) == (11, before)
+
+
 def test_no_exemption_comes_back_for_another_device(node: Node) -> None:
     _link(node)
     node.inside("nft", "table inet f { chain in { type filter hook input priority 0; policy accept; }; }")

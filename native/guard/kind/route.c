@@ -34,6 +34,8 @@ static enum outcome save(const struct step *step, struct state *state) {
         if (read_route(line, step->target, &route) != DONE || route.is_other)
             continue;
         const struct bytes value = route.property;
+        if (state_value(state, key_of(&route))) /* `ip` would change the first one whichever is meant */
+            return complain("%s has several routes to %s", step->interface, key_of(&route));
         state_add(state, key_of(&route), value.size ? keep(value.at, value.size) : "default");
     }
     if (!state->count) /* an answer, too: it may be that they are gone */
@@ -72,7 +74,8 @@ static enum outcome change(const struct step *step, struct bytes line, const cha
 /* Give a value to each route: that of the items, or the same to all. */
 static enum outcome set(const struct step *step, const struct state *items, const char *same) {
     struct text said = {0};
-    if (ask(step, &said) != DONE)
+    struct state now = {0};
+    if (save(step, &now) != DONE || ask(step, &said) != DONE)
         return FAILED;
     if (!items && !said.size)
         return none(step);
