@@ -94,7 +94,7 @@ void end_alternation(const char *tx) {
 static void keep_as(const char *tx, const struct plan *plan, const struct step *step,
                     const struct state *state) {
     note("what somebody else has set of it comes back: %s", step->knob);
-    if (write_state(tx, "saved", step->number, state, true) != DONE || seal(tx, plan) != DONE)
+    if (renew_saved(tx, step->number, state) != DONE || seal(tx, plan) != DONE)
         fail(EXIT_FAILED, "%s: what somebody else has set cannot be kept", step->knob);
 }
 
@@ -197,17 +197,46 @@ static bool is_of_same_file(const char *tx, const struct step *step) {
     return is;
 }
 
+/* Of what is left to others, nothing that another step has made. */
+static void leave_no_part(const struct turn *turn, struct back *back) {
+    struct back other;
+    for (size_t i = 0; back->left.count && i < turn->plan->count; i++)
+        if (&turn->plan->steps[i] != back->step &&
+            back_of_step(turn->tx, &turn->plan->steps[i], &other) == DONE)
+            back_leaves_no_part(back, &other);
+    forgive();
+}
+
+/* Where it is not known whether a step is made: what it is neither before nor after it. */
+static void keep_what_is_neither(const struct turn *turn, const struct step *step) {
+    struct back back;
+    struct state now;
+    const struct kind *kind = step->known ? step->known->kind : NULL;
+    const bool known = kind && back_of_step(turn->tx, step, &back) == DONE && back.after_known &&
+                       save_step(step, &now) == DONE;
+    forgive();
+    for (size_t i = 0; known && i < now.count; i++) {
+        const struct item *is = &now.at[i];
+        const char *was = state_value(&back.before, is->key), *made = state_value(&back.after, is->key);
+        const bool moves =
+            (is->flags & ITEM_VOLATILE) || (kind->moves && kind->moves(&back.before, &back.after, is->key));
+        if (!moves && !(was && is_same(was, is->value)) && !(made && is_same(made, is->value)))
+            state_add(&back.left, is->key, is->value);
+    }
+    if (known)
+        leave_no_part(turn, &back);
+    if (known && back.left.count)
+        keep_theirs(turn->tx, turn->plan, step, &back.left);
+}
+
 /* What has to come back of a step, before anything is moved. */
 static void look_back(const struct turn *turn, size_t i) {
     const struct step *step = &turn->plan->steps[i];
-    struct back *back = &turn->backs[i], other;
+    struct back *back = &turn->backs[i];
     if (back_of_step(turn->tx, step, back) != DONE || !step->known)
         fail(EXIT_FAILED, "%s: what was before it is damaged in the journal", step->knob);
     back_look(back);
-    for (size_t j = 0; back->left.count && j < turn->plan->count; j++)
-        if (j != i && back_of_step(turn->tx, &turn->plan->steps[j], &other) == DONE)
-            back_leaves_no_part(back, &other);
-    forgive();
+    leave_no_part(turn, back);
 }
 
 static void look_at_all(struct turn *turn) {
@@ -221,12 +250,18 @@ static void look_at_all(struct turn *turn) {
             look_back(turn, i);
         else if (turn->made && !is && !apart)
             keep_what_came(turn->tx, turn->plan, &turn->plan->steps[i]);
+        else if (!turn->made)
+            keep_what_is_neither(turn, &turn->plan->steps[i]);
     }
 }
+
+/* From here on which part is made is not known until all of it is. */
+static void begin_to_move(const struct turn *turn) { remove_own(run_place(), print("part.%s", turn->tx)); }
 
 /* Whoever has it now: it is in our hands while the change is open. */
 static void take_back(const struct turn *turn, const struct step *step) {
     struct back *back = &turn->backs[step->number - 1];
+    begin_to_move(turn);
     if (put_back(back) != DONE)
         fail(EXIT_FAILED, "%s: %s", step->knob, one_line(complaint("it is not as before"), SHOWN));
     back_say_left(back);
@@ -236,6 +271,7 @@ static void take_back(const struct turn *turn, const struct step *step) {
 
 static void make_step(const struct turn *turn, size_t i) {
     const struct step *step = &turn->plan->steps[i];
+    begin_to_move(turn);
     if (turn->made && !is_made_already(turn, i) && is_apart(turn->plan, i))
         keep_now(turn->tx, turn->plan, step);
     if (put_step(turn->tx, step) != DONE)
@@ -265,7 +301,6 @@ static void make_part(struct turn *turn) {
             leave_at_rest(turn->tx, &plan->steps[i]);
 }
 
-/* Which part is made is not known until it is. */
 static void change_part(const char *tx, const struct plan *plan, const char *steps) {
     struct turn turn = {.tx = tx, .plan = plan, .steps = steps};
     struct text made = {0};
@@ -276,9 +311,9 @@ static void change_part(const char *tx, const struct plan *plan, const char *ste
     turn.backs = take((plan->count + 1) * sizeof *turn.backs);
     turn.stays = take(plan->count + 1);
     turn.is_of_file = take(plan->count + 1);
-    remove_own(run_place(), name);
     make_part(&turn);
-    made_are(tx, steps);
+    if (!turn.made || !is_same(turn.made, steps))
+        made_are(tx, steps);
 }
 
 void made_are(const char *tx, const char *steps) {

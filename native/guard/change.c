@@ -211,7 +211,7 @@ static enum outcome renew(const char *tx, const struct plan *plan, size_t from, 
         if (read_saved(tx, step->number, &saved) == DONE && state_identical(&now, &saved))
             continue;
         renewed = true;
-        if (write_state(tx, "saved", step->number, &now, true) != DONE)
+        if (renew_saved(tx, step->number, &now) != DONE)
             return FAILED;
     }
     return renewed ? seal(tx, plan) : DONE;

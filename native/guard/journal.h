@@ -57,6 +57,8 @@ MUST_CHECK enum outcome plan_of(const char *tx, struct plan *plan);
 MUST_CHECK enum outcome what_of(const char *tx, struct plan *plan);
 MUST_CHECK enum outcome write_state(const char *tx, const char *name, size_t number,
                                     const struct state *state, bool synced);
+/* What is saved of a step becomes this, once it is sealed. */
+MUST_CHECK enum outcome renew_saved(const char *tx, size_t number, const struct state *state);
 MUST_CHECK enum outcome read_saved(const char *tx, size_t number, struct state *state);
 /* The state after it; false where that is not known. */
 bool read_after(const char *tx, size_t number, struct state *state);

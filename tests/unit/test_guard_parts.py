@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -157,3 +159,25 @@ def test_what_somebody_sets_between_two_parts_comes_back(
     assert value() != edited
     node.done("undo", "A")
     assert (value(), node.journal("A")) == (edited, "undone")
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed (apt install strace)")
+@pytest.mark.parametrize("kind", [_of_file, _of_sysctl])
+def test_whenever_a_guard_is_ended_that_makes_a_part_what_somebody_has_set_comes_back(
+    node: Node, kind: Callable[[Node], tuple[str, Callable[[str], None], Callable[[], str]]]
+) -> None:
+    step, edit, value = kind(node)
+    for when in range(1, 20):
+        node.make(f"A{when}", step)
+        node.done("part", f"A{when}", "0")
+        edit(f"{when + 2}")
+        edited = value()
+        kill = ["strace", "-qq", "-o", "/dev/null", "-e", f"inject=renameat:signal=KILL:when={when}"]
+        argv = node.argv("part", f"A{when}", "1")
+        argv[4:4] = kill
+        ended = subprocess.run(argv, capture_output=True, timeout=60, check=False).returncode
+        node.done("undo", f"A{when}")
+        assert (value(), node.journal(f"A{when}")) == (edited, "undone"), when
+        if ended == 0:
+            break
+    assert when > 3
