@@ -171,17 +171,18 @@ static bool goes(const struct turn *turn, size_t i) {
 }
 
 /* Whether what a step has set is not so any more; false where that cannot be seen. */
-static bool is_otherwise(const char *tx, const struct step *step) {
+static bool is_otherwise(const struct turn *turn, size_t i) {
+    const struct step *step = &turn->plan->steps[i];
     struct back back;
     struct state now;
     const struct kind *kind = step->known ? step->known->kind : NULL;
-    const bool seen =
-        kind && back_of_step(tx, step, &back) == DONE && back.after_known && save_step(step, &now) == DONE;
+    const bool seen = kind && back_of_step(turn->tx, turn->plan, step, &back) == DONE && back.after_known &&
+                      save_step(step, &now) == DONE;
     forgive();
-    for (size_t i = 0; seen && i < back.after.count; i++) {
-        const struct item *made = &back.after.at[i];
+    for (size_t j = 0; seen && j < back.after.count; j++) {
+        const struct item *made = &back.after.at[j];
         const char *before = state_value(&back.before, made->key), *is = state_value(&now, made->key);
-        const bool moves = (made->flags & ITEM_VOLATILE) ||
+        const bool moves = (made->flags & ITEM_VOLATILE) || back_is_of_another(&back, made->key) ||
                            (kind->moves && kind->moves(&back.before, &back.after, made->key));
         if (!moves && !(before && is_same(before, made->value)) && !(is && is_same(is, made->value)))
             return true;
@@ -197,34 +198,22 @@ static bool is_of_same_file(const char *tx, const struct step *step) {
     return is;
 }
 
-/* Of what is left to others, nothing that another step has made. */
-static void leave_no_part(const struct turn *turn, struct back *back) {
-    struct back other;
-    for (size_t i = 0; back->left.count && i < turn->plan->count; i++)
-        if (&turn->plan->steps[i] != back->step &&
-            back_of_step(turn->tx, &turn->plan->steps[i], &other) == DONE)
-            back_leaves_no_part(back, &other);
-    forgive();
-}
-
 /* Where it is not known whether a step is made: what it is neither before nor after it. */
 static void keep_what_is_neither(const struct turn *turn, const struct step *step) {
     struct back back;
     struct state now;
     const struct kind *kind = step->known ? step->known->kind : NULL;
-    const bool known = kind && back_of_step(turn->tx, step, &back) == DONE && back.after_known &&
+    const bool known = kind && back_of_step(turn->tx, turn->plan, step, &back) == DONE && back.after_known &&
                        save_step(step, &now) == DONE;
     forgive();
     for (size_t i = 0; known && i < now.count; i++) {
         const struct item *is = &now.at[i];
         const char *was = state_value(&back.before, is->key), *made = state_value(&back.after, is->key);
-        const bool moves =
-            (is->flags & ITEM_VOLATILE) || (kind->moves && kind->moves(&back.before, &back.after, is->key));
+        const bool moves = (is->flags & ITEM_VOLATILE) || back_is_of_another(&back, is->key) ||
+                           (kind->moves && kind->moves(&back.before, &back.after, is->key));
         if (!moves && !(was && is_same(was, is->value)) && !(made && is_same(made, is->value)))
             state_add(&back.left, is->key, is->value);
     }
-    if (known)
-        leave_no_part(turn, &back);
     if (known && back.left.count)
         keep_theirs(turn->tx, turn->plan, step, &back.left);
 }
@@ -233,10 +222,9 @@ static void keep_what_is_neither(const struct turn *turn, const struct step *ste
 static void look_back(const struct turn *turn, size_t i) {
     const struct step *step = &turn->plan->steps[i];
     struct back *back = &turn->backs[i];
-    if (back_of_step(turn->tx, step, back) != DONE || !step->known)
+    if (back_of_step(turn->tx, turn->plan, step, back) != DONE || !step->known)
         fail(EXIT_FAILED, "%s: what was before it is damaged in the journal", step->knob);
     back_look(back);
-    leave_no_part(turn, back);
 }
 
 static void look_at_all(struct turn *turn) {
@@ -244,7 +232,7 @@ static void look_at_all(struct turn *turn) {
         const bool is = is_made_already(turn, i), wanted = is_wanted(turn, i),
                    apart = is_apart(turn->plan, i);
         turn->moves_others = turn->moves_others || ((!turn->made || is != wanted) && !apart);
-        turn->stays[i] = is && wanted && !apart && !is_otherwise(turn->tx, &turn->plan->steps[i]);
+        turn->stays[i] = is && wanted && !apart && !is_otherwise(turn, i);
         turn->is_of_file[i] = turn->stays[i] && is_of_same_file(turn->tx, &turn->plan->steps[i]);
         if (goes(turn, i))
             look_back(turn, i);
@@ -274,7 +262,7 @@ static void make_step(const struct turn *turn, size_t i) {
     begin_to_move(turn);
     if (turn->made && !is_made_already(turn, i) && is_apart(turn->plan, i))
         keep_now(turn->tx, turn->plan, step);
-    if (put_step(turn->tx, step) != DONE)
+    if (put_step(turn->tx, turn->plan, step) != DONE)
         fail(EXIT_FAILED, "%s=%s: %s", step->knob, one_line(step->value, 60),
              one_line(complaint("it was refused"), SHOWN));
     save_after(turn->tx, step); /* a file is another one now, and a rule has another handle */
@@ -290,7 +278,7 @@ static void make_part(struct turn *turn) {
         if (goes(turn, order[i]->number - 1))
             take_back(turn, order[i]);
     for (size_t i = 0; i < plan->count; i++) {
-        const bool moved = turn->moves_others && turn->stays[i] && is_otherwise(turn->tx, &plan->steps[i]);
+        const bool moved = turn->moves_others && turn->stays[i] && is_otherwise(turn, i);
         if (is_wanted(turn, i) && (!is_made_already(turn, i) || moved))
             make_step(turn, i);
     }

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+enum { ROUNDS = 3 };
+
 void say_left(const struct step *step, const char *what) {
     SAY("left", step->knob, what);
     note("left as somebody else has set it: %s: %s", step->knob, what);
@@ -16,8 +18,9 @@ void say_gone(const struct step *step, const char *why) {
     note("nothing to put back: %s: %s", step->knob, why);
 }
 
-enum outcome back_of_step(const char *tx, const struct step *step, struct back *back) {
-    *back = (struct back){.step = step};
+enum outcome back_of_step(const char *tx, const struct plan *plan, const struct step *step,
+                          struct back *back) {
+    *back = (struct back){.step = step, .plan = plan};
     if (read_saved(tx, step->number, &back->before) != DONE)
         return FAILED;
     back->after_known = read_after(tx, step->number, &back->after);
@@ -49,6 +52,18 @@ static bool are_same(const struct back *back, const char *wanted, const char *no
     return is_same(wanted, now);
 }
 
+/* What another step sets is put back by that one, or stays as long as that one is made. */
+bool back_is_of_another(const struct back *back, const char *key) {
+    const struct step *step = back->step;
+    const struct kind *kind = step->known->kind;
+    if (!back->plan || !kind->names || kind->names(step, key))
+        return false;
+    for (size_t i = 0; i < back->plan->count; i++)
+        if (kind_shares(step, &back->plan->steps[i]) && kind->names(&back->plan->steps[i], key))
+            return true;
+    return false;
+}
+
 /* An item that was there before. */
 static void decide_one(struct back *back, const struct item *before, const struct state *now) {
     const struct kind *kind = back->step->known->kind;
@@ -58,7 +73,8 @@ static void decide_one(struct back *back, const struct item *before, const struc
                                               kind->moves(&back->before, &back->after, before->key));
     const bool not_ours = after && is_same(after->value, before->value) && !moves;
     const bool as_before = is && are_same(back, before->value, is->value);
-    if (is_volatile(before) || (not_ours && (!is || is_volatile(is))))
+    if (back_is_of_another(back, before->key) || is_volatile(before) ||
+        (not_ours && (!is || is_volatile(is))))
         return;
     if (not_ours && as_before) { /* putting ours back must not move it */
         if (!kind->insists)
@@ -103,21 +119,6 @@ void back_decide(struct back *back, const struct state *now) {
         decide_made(back, &back->after.at[i], now);
 }
 
-void back_leaves_no_part(struct back *back, const struct back *other) {
-    struct state left = {0};
-    if (!is_same(back->step->kind_name, other->step->kind_name) ||
-        !is_same(back->step->interface, other->step->interface))
-        return;
-    for (size_t i = 0; i < back->left.count; i++) {
-        const struct item *item = &back->left.at[i];
-        const char *was = state_value(&other->before, item->key),
-                   *made = state_value(&other->after, item->key);
-        if (!made || !is_same(made, item->value) || (was && is_same(was, made)))
-            state_add_flagged(&left, item->key, item->value, item->flags);
-    }
-    back->left = left;
-}
-
 /* A reader that dies once is asked again: what cannot be seen is put back, over others' edits, too. */
 void back_look(struct back *back) {
     struct state now;
@@ -148,8 +149,8 @@ bool is_back(const struct back *back) {
     return true;
 }
 
-enum outcome put_back(struct back *back) {
-    const struct kind *kind = back->step->known->kind;
+/* What is not as it has to be; all of it where that cannot be seen. */
+static struct state differing_of(const struct back *back) {
     struct state now, differing = {0};
     const bool seen = now_of(back, &now) == DONE;
     forgive();
@@ -158,17 +159,25 @@ enum outcome put_back(struct back *back) {
         if (!seen || !item_is_back(back, item, &now))
             state_add_flagged(&differing, item->key, item->value, item->flags);
     }
+    return differing;
+}
+
+enum outcome put_back(struct back *back) {
+    const struct kind *kind = back->step->known->kind;
+    struct state differing = differing_of(back), last = {0};
+    const char *why = NULL;
+    /* Again where that has moved others: a group of features sets all its members. */
+    for (int round = 0; round < ROUNDS && differing.count && !state_identical(&differing, &last); round++) {
+        const enum outcome outcome =
+            back->at_boot && kind->restore_at_boot
+                ? kind->restore_at_boot(back->step, &differing)
+                : kind_restore(kind, back->step, &differing, &back->before, &back->after);
+        why = outcome == DONE ? NULL : complaint("it is not as before");
+        last = differing;
+        differing = differing_of(back);
+    }
     if (!differing.count)
         return DONE;
-    const enum outcome outcome =
-        back->at_boot && kind->restore_at_boot
-            ? kind->restore_at_boot(back->step, &differing)
-            : kind_restore(kind, back->step, &differing, &back->before, &back->after);
-    const char *why = outcome == DONE ? NULL : complaint("it is not as before");
-    if (is_back(back)) {
-        forgive();
-        return DONE;
-    }
     return complain("%s", why ? why : complaint("it is not as before"));
 }
 

@@ -6,6 +6,8 @@
 
 struct back {
     const struct step *step;
+    const struct plan
+        *plan; /* of the change: what another step of it sets is left to that one. May be NULL */
     struct state before, after; /* what the change has made of what */
     bool after_known;
     struct state items; /* what has to come back, with the values before */
@@ -15,14 +17,15 @@ struct back {
 };
 
 /* Of one step of a change: FAILED where the state before it cannot be read. */
-MUST_CHECK enum outcome back_of_step(const char *tx, const struct step *step, struct back *back);
+MUST_CHECK enum outcome back_of_step(const char *tx, const struct plan *plan, const struct step *step,
+                                     struct back *back);
 /* Decide what has to come back by how things were when the undo began. */
 void back_decide(struct back *back, const struct state *now);
 /* The same by how things are now. What cannot be read is asked for once more: without it nothing tells what
  * somebody else has set, and all that the change has set comes back. */
 void back_look(struct back *back);
-/* What another step of the same change has made is nobody else's: a parameter of the same group. */
-void back_leaves_no_part(struct back *back, const struct back *other);
+/* Whether an item is another step's of the change: a parameter of the same group. */
+bool back_is_of_another(const struct back *back, const char *key);
 /* Whether all that has to come back is so; what cannot be read is not. */
 bool is_back(const struct back *back);
 /* Put it back; DONE when it then is. */

@@ -218,10 +218,10 @@ static enum outcome renew(const char *tx, const struct plan *plan, size_t from, 
 }
 
 /* A value @TX/saved.N... is what these changes have changed, as it was before the first. */
-static enum outcome put_former(const char *tx, const struct step *step) {
-    struct back back = {.step = step};
+static enum outcome put_former(const char *tx, const struct plan *plan, const struct step *step) {
+    struct back back = {.step = step, .plan = plan};
     struct state now = {0};
-    if (former_states(step->value + 1, step, &back.before, &back.after, &back.after_known) != DONE ||
+    if (former_states(plan, step, &back.before, &back.after, &back.after_known) != DONE ||
         read_saved(tx, step->number, &now) != DONE)
         return complain("what was before %s cannot be read", step->knob);
     if (caller && is_same(step->kind_name, "stored") && stored_within_scope(step, &back.before) != DONE)
@@ -232,13 +232,13 @@ static enum outcome put_former(const char *tx, const struct step *step) {
     return outcome;
 }
 
-enum outcome put_step(const char *tx, const struct step *step) {
+enum outcome put_step(const char *tx, const struct plan *plan, const struct step *step) {
     struct granted granted;
     if (grant(step, caller, &granted) != GRANTED || granted.mark != GRANTED)
         return complain("%s", complaint("it is not granted"));
     forgive();
     if (*step->value == '@')
-        return put_former(tx, granted.step);
+        return put_former(tx, plan, granted.step);
     if (granted.step->known->kind->put(granted.step) != DONE)
         return complain("%s", complaint("it was refused"));
     forgive();
@@ -314,7 +314,7 @@ static void apply_step(const char *tx, const struct plan *plan, size_t i) {
     if (i > 0 && is_apart(plan, i) && renew(tx, plan, i, i + 1) != DONE)
         put_back_for(tx, FULL_STATE, FULL_STATE);
     note("put %zu: %s=%s", step->number, step->knob, value);
-    if (put_step(tx, step) != DONE) {
+    if (put_step(tx, plan, step) != DONE) {
         const char *refused =
             print("%s=%s: %s", step->knob, value, one_line(complaint("it was refused"), 300));
         put_back_for(tx, refused, print("step %zu, %s", step->number, refused));

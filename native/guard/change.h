@@ -19,7 +19,7 @@ void require_open(const char *tx, const char *words);
 /* Who is not root ends only what is his. */
 void require_own(const char *tx);
 /* Set the value of a step: FAILED with a complaint. */
-MUST_CHECK enum outcome put_step(const char *tx, const struct step *step);
+MUST_CHECK enum outcome put_step(const char *tx, const struct plan *plan, const struct step *step);
 /* All of it as it is now; FAILED where it cannot be read. */
 MUST_CHECK enum outcome save_step(const struct step *step, struct state *state);
 /* Record what a step that was put has made; without it all that was saved is put back. */

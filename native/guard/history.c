@@ -318,24 +318,69 @@ static enum outcome add_former(struct bytes word, const struct step *step, struc
     return DONE;
 }
 
-enum outcome former_states(const char *references, const struct step *step, struct state *before,
-                           struct state *after, bool *after_known) {
-    struct bytes rest = bytes_of(references), word;
-    bool first = true;
-    *after_known = true;
+/* What a reference speaks of. */
+struct former {
+    const struct step *step;
+    struct bytes word;
+    uint64_t number; /* of the change; 0 for the history */
+};
+
+struct formers {
+    struct former *at;
+    size_t count;
+};
+
+static int by_number(const void *one, const void *other) {
+    const struct former *left = one, *right = other;
+    return left->number < right->number ? -1 : left->number > right->number;
+}
+
+/* A change saves the same of all steps that have one state. */
+static void add_references(struct formers *formers, const struct step *step) {
+    struct bytes rest = bytes_of(step->value + 1), word;
     while (next_word(&rest, &word)) {
+        struct bytes name = word, tx;
+        const uint64_t number = cut(&name, '/', &tx) && is_change(tx) ? about_of(kept(tx)).number : 0;
+        bool known = false;
+        for (size_t i = 0; i < formers->count; i++)
+            known = known || formers->at[i].number == number;
+        if (!known)
+            formers->at[formers->count++] = (struct former){step, word, number};
+    }
+}
+
+/* In the order of the changes, also of those that have set another part of the same state. */
+static struct formers formers_of(const struct plan *plan, const struct step *step) {
+    struct formers formers = {0};
+    size_t room = 1;
+    for (size_t i = 0; i < plan->count; i++)
+        room += strlen(plan->steps[i].value);
+    formers.at = take(room * sizeof *formers.at);
+    add_references(&formers, step);
+    for (size_t i = 0; i < plan->count; i++)
+        if (kind_shares(step, &plan->steps[i]))
+            add_references(&formers, &plan->steps[i]);
+    qsort(formers.at, formers.count, sizeof *formers.at, by_number);
+    return formers;
+}
+
+enum outcome former_states(const struct plan *plan, const struct step *step, struct state *before,
+                           struct state *after, bool *after_known) {
+    const struct formers formers = formers_of(plan, step);
+    *after_known = true;
+    for (size_t i = 0; i < formers.count; i++) {
         struct state next_before, next_after;
-        if (add_former(word, step, &next_before, &next_after, after_known) != DONE)
+        if (add_former(formers.at[i].word, formers.at[i].step, &next_before, &next_after, after_known) !=
+            DONE)
             return FAILED;
-        if (first) {
+        if (i == 0) {
             *before = next_before;
             *after = next_after;
         } else {
             states_fold(before, after, &next_before, &next_after);
         }
-        first = false;
     }
-    return first ? FAILED : DONE;
+    return formers.count ? DONE : FAILED;
 }
 
 static int by_rank(const void *one, const void *other) {

@@ -27,8 +27,9 @@ struct all_touched {
 
 /* From a change on, or since the original state. */
 struct all_touched touched_since(const char *to);
-/* The states that "history TX/saved.N ..." of a step speak of, as one. */
-MUST_CHECK enum outcome former_states(const char *references, const struct step *step, struct state *before,
+/* The states that "@history TX/saved.N ..." of a step, and of those that share its state, speak of, as one.
+ */
+MUST_CHECK enum outcome former_states(const struct plan *plan, const struct step *step, struct state *before,
                                       struct state *after, bool *after_known);
 /* Why the history cannot be trusted; NULL where it can. */
 const char *damaged_history(void);

@@ -124,13 +124,18 @@ void states_fold(struct state *before, struct state *after, const struct state *
         const char *made = state_value(&then, item->key);
         if (is_equal(made, item->value))
             continue; /* not changed by the first */
+        const bool moves =
+            !(item->flags & ITEM_VOLATILE) && made && (item_of(&then, item->key)->flags & ITEM_VOLATILE);
         struct item *next = (struct item *)item_of(before, item->key);
         if (!next) /* it is not there for the second: it was the first that took it away, or it went by itself
                     */
             state_add_flagged(before, item->key, item->value, item->flags);
-        else if (made ? is_same(next->value, made) : !then.count)
+        else if (made ? moves || is_same(next->value, made) : !then.count) {
             next->value = item->value;
-        /* Otherwise somebody else has set it between the two, and it stays so. */
+            next->flags = item->flags;
+        }
+        /* Otherwise somebody else has set it between the two, and it stays so; what moves by itself tells
+         * nothing. */
         if (!state_value(next_after, item->key) && made)
             state_add_flagged(after, item->key, made, item->flags);
     }

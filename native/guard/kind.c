@@ -24,3 +24,8 @@ bool kind_takes_away(const struct kind *kind, const struct state *before) {
         takes_away = is_same(before->at[i].value, kind->nothing);
     return takes_away;
 }
+
+bool kind_shares(const struct step *step, const struct step *other) {
+    return step->known && step->known == other->known && step->known->kind->shares &&
+           is_same(step->interface, other->interface) && step->known->kind->shares(step, other);
+}

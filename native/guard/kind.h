@@ -23,6 +23,10 @@ struct kind {
     /* Whether an item, which the change has not set itself, moves by itself after what it has set. May be
      * NULL. */
     bool (*moves)(const struct state *before, const struct state *after, const char *key);
+    /* Whether `save` gives of another step of the kind, on the same interface, the same as of this one; which
+     * of it a step sets itself is what it names. NULL: no two steps give the same. */
+    bool (*shares)(const struct step *step, const struct step *other);
+    bool (*names)(const struct step *step, const char *key);
     /* Whether an item that is not there, of what could be read, is gone with what it belonged to, so that
      * nothing is to be put back. May be NULL. */
     bool (*is_gone)(const struct step *step, const char *key);
@@ -48,6 +52,8 @@ struct kind {
     bool (*is_back_at_boot)(const char *wanted, const char *now);
 };
 
+/* Whether two steps have one state, of which each sets a part. */
+bool kind_shares(const struct step *step, const struct step *other);
 /* Whether putting this back only takes away what is there by the name of an interface. */
 bool kind_takes_away(const struct kind *kind, const struct state *before);
 MUST_CHECK enum outcome kind_restore(const struct kind *kind, const struct step *step,

@@ -116,10 +116,11 @@ static void leaves_of_history(void) {
             show_left(&all.at[i].step, "not known");
 }
 
-static void leaves_of_step(const char *tx, const struct step *step, const struct soundness *soundness) {
+static void leaves_of_step(const char *tx, const struct plan *plan, const struct step *step,
+                           const struct soundness *soundness) {
     struct back back;
     const bool known =
-        step->known && !is_damaged(soundness, step->number) && back_of_step(tx, step, &back) == DONE;
+        step->known && !is_damaged(soundness, step->number) && back_of_step(tx, plan, step, &back) == DONE;
     if (known) {
         back_look(&back);
         if (!back.left.count && is_back(&back)) {
@@ -143,7 +144,7 @@ void leaves(const char *tx) {
         plan.count = 0;
     forgive();
     for (size_t i = 0; i < plan.count; i++)
-        leaves_of_step(tx, &plan.steps[i], &soundness);
+        leaves_of_step(tx, &plan, &plan.steps[i], &soundness);
     if (!plan.count)
         SAY("leaves", "-", "-", "-", "-", "not known", "not known");
 }

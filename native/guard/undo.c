@@ -51,7 +51,7 @@ static void prepare_step(struct undoing *undoing, size_t i, const struct soundne
     } else if (undoing->at_boot && !step->known->lasts) {
         return; /* it went with that boot */
     } else if (is_damaged(soundness, step->number) ||
-               back_of_step(undoing->tx, step, &undoing->backs[i]) != DONE) {
+               back_of_step(undoing->tx, &undoing->plan, step, &undoing->backs[i]) != DONE) {
         forgive();
         cannot(&undoing->lost, step, "what was before it is damaged in the journal");
     } else if (!kind_takes_away(step->known->kind, &undoing->backs[i].before) &&
@@ -88,15 +88,6 @@ static void only_known_left(struct back *back, const struct state *known) {
     back->left = left;
 }
 
-/* Of others, and not of another step. */
-static void look_at(const struct undoing *undoing, size_t i) {
-    struct back *back = &undoing->backs[i];
-    back_look(back);
-    for (size_t j = 0; back->left.count && j < undoing->plan.count; j++)
-        if (j != i && !undoing->skipped[j])
-            back_leaves_no_part(back, &undoing->backs[j]);
-}
-
 static void decide(struct undoing *undoing, bool goes_on) {
     struct state known = {0}, left = {0};
     goes_on = goes_on && read_left(undoing->tx, &known);
@@ -104,7 +95,7 @@ static void decide(struct undoing *undoing, bool goes_on) {
         struct back *back = &undoing->backs[i];
         if (undoing->skipped[i])
             continue;
-        look_at(undoing, i);
+        back_look(back);
         if (goes_on)
             only_known_left(back, &known);
         for (size_t j = 0; j < back->left.count; j++)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
+import random
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -420,6 +422,79 @@ def _nic(node: Node, *words: str) -> str:
 def _ethtool(node: Node) -> None:
     node.program("ethtool", f"#!{sys.executable} -S\n{ETHTOOL}")
     _file(node, "nic.json", NIC)
+
+
+#: Steps that share what ethtool shows of a group, and what they set: knob and target, item → value.
+_OF_GROUPS = {
+    "nic.tso_gso feature.tcp-segmentation-offload": [
+        {"tx-tcp-segmentation": "off", "tx-tcp6-segmentation": "off"}
+    ],
+    "nic.gro feature.generic-receive-offload": [{"gro": "off"}, {"gro": "on"}],
+    "nic.rx_frames coalesce.rx-frames": [{"rx-frames": "4"}, {"rx-frames": "64"}],
+    "nic.tx_usecs coalesce.tx-usecs": [{"tx-usecs": "100"}],
+    "x.rings ring.rx": [{"rx": "1024"}],
+    "x.other_rings ring.tx": [{"tx": "1024"}, {"tx": "2048"}],
+}
+
+
+#: One that is adaptive moves its delays, and is so no more when one is set.
+_ADAPTIVE = {
+    **{knob: values for knob, values in _OF_GROUPS.items() if "rx_frames" not in knob},
+    "nic.rx_usecs coalesce.rx-usecs": [{"rx-usecs": "4"}, {"rx-usecs": "50"}],
+    "nic.adaptive_rx coalesce.adaptive-rx": [{"adaptive-rx": "on"}, {"adaptive-rx": "off"}],
+}
+
+
+def _drawn(
+    chance: random.Random, count: int, pool: Mapping[str, list[dict[str, str]]]
+) -> list[tuple[str, dict[str, str]]]:
+    """Return steps of several groups and what each of them sets."""
+    found = []
+    for knob in chance.sample(sorted(pool), count):
+        values = chance.choice(pool[knob])
+        name, target = knob.split()
+        found.append((f"{name} ethtool eth0 {target}={next(iter(values.values()))}", values))
+    return found
+
+
+def _with(nic: str, steps: Iterable[dict[str, str]]) -> str:
+    """Return the card as it is when these are set."""
+    card = json.loads(nic)
+    for step in steps:
+        for item, value in step.items():
+            (group,) = [name for name in ("feature", "coalesce", "ring") if item in card[name]]
+            card[group][item] = value
+    return json.dumps(card)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_of_steps_that_share_a_group_each_is_made_and_taken_back_by_itself(node: Node, seed: int) -> None:
+    chance = random.Random(seed)
+    _ethtool(node)
+    card = node.directory / "nic.json"
+    steps = _drawn(chance, 4, _OF_GROUPS)
+    node.make("A", *(step for step, _ in steps))
+    for _ in range(6):
+        made = [number for number in range(4) if chance.random() < 0.5]
+        node.done("part", "A", ",".join(str(number + 1) for number in made) or "0")
+        assert json.loads(card.read_text()) == json.loads(_with(NIC, [steps[number][1] for number in made]))
+    node.done("undo", "A")
+    assert json.loads(card.read_text()) == json.loads(NIC)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_changes_that_share_a_group_are_rolled_back_to_any_of_them(node: Node, seed: int) -> None:
+    chance = random.Random(seed)
+    _ethtool(node)
+    card = node.directory / "nic.json"
+    before = []
+    for number in range(5):
+        before.append(json.loads(card.read_text()))
+        node.keep(f"A{number}", *(step for step, _ in _drawn(chance, chance.randint(1, 2), _ADAPTIVE)))
+    target = chance.randrange(5)
+    node.roll_back("B", "original" if target == 0 else f"A{target}")
+    assert json.loads(card.read_text()) == before[target]
+    assert "left as somebody else" not in node.log()
 
 
 @pytest.mark.parametrize("confirmed", [False, True])

@@ -84,6 +84,24 @@ static const char *parameter(enum ethtool_group group, const char *name) {
     return other ? other : name;
 }
 
+static bool shares(const struct step *step, const struct step *other) {
+    enum ethtool_group group, others;
+    return group_of(step, &group) == DONE && group_of(other, &others) == DONE && group == others;
+}
+
+/* An item, or one that goes with what the step names. */
+static bool names_item(const struct step *step, const char *key) {
+    enum ethtool_group group;
+    if (group_of(step, &group) != DONE)
+        return false;
+    const bool of_tso = group == FEATURE && starts_with(key, "tx-tcp") && strstr(key, "segmentation");
+    const struct names names = words_of(step->target);
+    for (size_t i = 0; i < names.count; i++)
+        if (is_same(parameter(group, names.at[i]), of_tso ? "tso" : key))
+            return true;
+    return false;
+}
+
 struct words {
     const char *at[MOST_WORDS + 1];
     size_t count;
@@ -237,4 +255,10 @@ static enum outcome get(const struct step *step, struct text *value) {
     return DONE;
 }
 
-const struct kind kind_ethtool = {.save = save, .put = put, .restore = restore, .get = get, .moves = moves};
+const struct kind kind_ethtool = {.save = save,
+                                  .put = put,
+                                  .restore = restore,
+                                  .get = get,
+                                  .moves = moves,
+                                  .shares = shares,
+                                  .names = names_item};
