@@ -217,7 +217,7 @@ def test_what_is_wrong_with_a_file_is_named(tmp_path: Path, text: str, complaint
         (["tree", "--compute", "sleep"], "'work', 'clock', 'none'"),
         (["tree", "--passes", "0"], "greater than or equal to 1"),
         (["tree", "--ranks", "9", "--ranks-per-node", "2"], "4 ranks, and the pattern has 9"),
-        (["tree", "--resume", "x"], "--resume goes on as the run was begun"),
+        (["tree", "--resume", "x"], "--resume with PATTERN, --cluster: a run goes on as it was begun"),
         (["tree", "--predict", "nowhere"], "there is no run 'nowhere'"),
     ],
 )

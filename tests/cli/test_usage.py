@@ -73,6 +73,21 @@ WRONG = {
     "far too many nodes": (["init", "--nodes", "n[1-4000/2]x[1-4000]"], 1, "more than 100000"),
     "no such run": (["report", "nonesuch"], 1, "nonesuch"),
     "nothing to resume": (["measure", "--resume", "latest"], 1, "latest"),
+    **{
+        f"an option that only a new run of {' '.join(verb)} has": (
+            [*verb, "--resume", "x", "--nodes", "a", "--seed", "1"],
+            2,
+            "--resume with --nodes, --seed: a run goes on as it was begun",
+        )
+        for verb in (
+            ["measure"],
+            ["tune"],
+            ["bench", "hpl"],
+            ["bench", "study"],
+            ["program", "emulate"],
+            ["settings", "rollout"],
+        )
+    },
     "one run to compare": (["compare", "a"], 2, "at least two"),
     "two formats": (["report", "x", "--json", "--csv"], 2, "choose one"),
     "a node set that is none": (["init", "--nodes", "node[01-"], 1, "node[01-"),

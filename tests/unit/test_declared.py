@@ -23,7 +23,6 @@ from wulf.base.request import BYTES, SECONDS, SHARE, AnyRun, Argument, Option, U
 from wulf.base.tool import tools
 from wulf.face.api.declared import function
 from wulf.face.cli.declared import Asked, flat, instead
-from wulf.face.cli.declared import given as given_words
 
 EXAMPLES = Path(__file__).parents[2] / "docs/examples"
 #: Runs the program, or asks Python, with the example among the tools.
@@ -95,7 +94,9 @@ class EveryKindRequest:
 
     run: Annotated[AnyRun, Argument("A run.", metavar="RUN", complete="runs")]
     files: Annotated[Sequence[Path | str], Option("Files.")] = ()
-    budget_s: Annotated[float, Option("Time.", names=("--budget", "--time"), unit=SECONDS)] = 1800.0
+    budget_s: Annotated[float, Option("Time.", names=("--budget", "--time"), unit=SECONDS, goes_on=True)] = (
+        1800.0
+    )
     largest_bytes: Annotated[int | None, Option("Size.", unit=BYTES)] = None
     margin: Annotated[float, Option("Share.", unit=SHARE)] = 0.02
     check: Annotated[bool, Option("Without a check.", names=("--no-check",))] = True
@@ -138,10 +139,11 @@ def test_both_faces_know_earlier_names():
     [
         (["--list"], "there are a, b"),
         (["--list", "x", "--budget", "5 parsecs"], "there are a, b"),
-        (["--resume", "old"], "on with old for 1800 s, beside: "),
+        (["--resume", "old"], "on with old for 1800 s"),
+        (["--resume", "old", "--time", "1m"], "on with old for 60 s"),
         (
-            ["--resume", "old", "--time", "1m", "--launches", "6"],
-            "on with old for 60 s, beside: --budget --launches",
+            ["x", "--resume", "old", "--time", "1m", "--launches", "6", "--no-check"],
+            "--resume with RUN, --no-check, --launches: a run goes on as it was begun",
         ),
         ([], "give RUN: A run"),
         (["x"], "new: x"),
@@ -150,20 +152,17 @@ def test_both_faces_know_earlier_names():
 )
 def test_what_goes_without_a_request_is_answered_without_one(words: Sequence[str], said: str):
     def command(
-        context: typer.Context,
         request: Asked[EveryKindRequest],
         resume: str | None = None,
         names: bool = False,
     ) -> None:
         if resume is not None:
-            others = " ".join(given_words(context, EveryKindRequest))
-            typer.echo(f"on with {resume} for {request.value('budget_s'):g} s, beside: {others}")
+            typer.echo(f"on with {resume} for {request.value('budget_s'):g} s")
         else:
             typer.echo(f"new: {request().run}")
 
     listed = instead(lambda _: typer.echo("there are a, b"), "List names.", "--list")
     command.__annotations__ = {
-        "context": typer.Context,
         "request": Asked[EveryKindRequest],
         "resume": str | None,
         "names": Annotated[bool, listed],

@@ -94,6 +94,8 @@ class Option:
         What the help says of the default instead of the value.
     typed
         Its type on the command line, where that does not follow from the field's.
+    goes_on
+        Whether it counts for a run that goes on, too (``--resume``): all others are as the run was begun with.
     """
 
     help: str
@@ -106,6 +108,7 @@ class Option:
     complete: str | Sequence[str] = ""
     default: str = ""
     typed: Any = None
+    goes_on: bool = False
 
 
 class Argument(Option):
@@ -117,13 +120,13 @@ class Elsewhere(Option):
 
 
 #: Fields of many requests.
-RunsField = Annotated[Path, Option("Directory that holds the runs.")]
+RunsField = Annotated[Path, Option("Directory that holds the runs.", goes_on=True)]
 RUNS = Path("runs")
 PathField = Annotated[
     Path | str | None,
     Option("Name of the new run. Default: date and time.", names=("--run",), metavar="NAME", typed=str),
 ]
-JsonField = Annotated[bool, Option("Print JSON (see docs/reference/json.md).")]
+JsonField = Annotated[bool, Option("Print JSON (see docs/reference/json.md).", goes_on=True)]
 DryRunField = Annotated[bool, Option("Print every command for every node, and change nothing.")]
 
 

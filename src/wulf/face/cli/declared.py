@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -19,6 +19,8 @@ from wulf.face.cli import complete
 _Request = TypeVar("_Request")
 #: What the command line takes as it is.
 _PLAIN = (bool, int, float, str, Path)
+#: What a command that can go on with a run has beside its options.
+_CONTEXT = "context"
 #: Of several kinds that Python takes, the command line takes the last of these.
 _RICHER: list[Any] = [list[int], str, Path, list[str], list[Path]]
 
@@ -39,8 +41,16 @@ def flat(command: Callable[..., None]) -> Callable[..., None]:
         for made in (_parameters(records[name]) if name in records else [_plain(plain[name], kind)])
     ]
 
+    goes_on = "resume" in {parameter.name for parameter in parameters}
+    if goes_on:
+        parameters.append(
+            inspect.Parameter(_CONTEXT, inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+        )
+
     @functools.wraps(command)
     def called(**given: Any) -> None:
+        if goes_on and given["resume"] is not None:
+            _require_as_begun(given.pop(_CONTEXT), records.values())
         built = {
             name: Asked(record, given) if get_origin(hints[name]) is Asked else _built(record, given)
             for name, record in records.items()
@@ -55,12 +65,21 @@ def flat(command: Callable[..., None]) -> Callable[..., None]:
     return called
 
 
-def given(context: typer.Context, record: Any) -> list[str]:
-    """Return the options of a record that are on the command line."""
-    sources = {
-        field.names[0]: context.get_parameter_source(field.name) for field in map(_Field, fields_of(record))
-    }
-    return [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
+def _require_as_begun(context: typer.Context, records: Iterable[Any]) -> None:
+    """Raise UsageError where an option is given that a run which goes on has from its beginning."""
+    fields = [field for record in records for field in map(_Field, fields_of(record))]
+    others = [
+        field.shown if isinstance(field.option, Argument) else field.names[0].partition("/")[0]
+        for field in fields
+        if field.name != "resume" and not field.option.goes_on and _is_given(context, field)
+    ]
+    if others:
+        raise UsageError(f"--resume with {', '.join(others)}: a run goes on as it was begun")
+
+
+def _is_given(context: typer.Context, field: _Field) -> bool:
+    source = context.get_parameter_source(field.name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def instead(show: Callable[[Any], None], help_: str, *names: str, **more: Any) -> Any:

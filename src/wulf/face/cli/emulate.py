@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from wulf.base.errors import UsageError
 from wulf.base.nodeset import fold
 from wulf.base.request import JsonField, Option
 from wulf.base.text import count, printable
@@ -72,10 +71,6 @@ def command(
     calibrated = opened(on, runs) if on is not None else None
     if calibrated is not None:
         work.require_calibrated(calibrated)
-    if begun.resume is not None and (request.value("pattern") is not None or begun.dry_run):
-        raise UsageError(
-            "--resume goes on as the run was begun: of the other options only --budget and --predict count"
-        )
     with MeasureProgress() as progress:
         if begun.resume is not None:
             measured = session.go_on(begun.resume, runs, request.value("budget_s"), progress)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from wulf.base.errors import EXIT_FINDINGS, UsageError
+from wulf.base.errors import EXIT_FINDINGS
 from wulf.base.nodeset import fold
 from wulf.base.request import JsonField
 from wulf.base.text import count
 from wulf.base.units import format_value
-from wulf.face.cli.declared import flat, given
+from wulf.face.cli.declared import flat
 from wulf.face.cli.options import ResumeField, console, print_json
 from wulf.face.cli.progress import Display, duration
 from wulf.tools.hpl.request import HplRequest
@@ -64,15 +64,11 @@ class Begun:
 
 
 @flat
-def command(context: typer.Context, request: HplRequest, begun: Begun) -> None:
+def command(request: HplRequest, begun: Begun) -> None:
     from wulf.base.store import find_run
     from wulf.tools.hpl import session
     from wulf.tools.hpl.store import HEAD
 
-    if begun.resume is not None:
-        others = [name for name in given(context, HplRequest) if name not in ("--budget", "--runs")]
-        if others:
-            raise UsageError(f"{', '.join(others)} and --resume: a run goes on as it was begun")
     with HplProgress() as progress:
         if begun.resume is not None:
             finished = session.go_on(find_run(begun.resume, request.runs, HEAD), request.budget_s, progress)

@@ -38,15 +38,12 @@ class Begun:
             "Run as a batch job of Slurm and follow it: options for sbatch as one argument, such as "
             "'--nodes=4 --time=00:30:00' ('' for none), or a batch script with {wulf} where the command goes.",
             metavar="OPTIONS",
+            goes_on=True,
         ),
     ] = None
     follow: Annotated[str | None, Option("Only follow a job that was submitted earlier.", metavar="JOB")] = (
         None
     )
-
-    def __post_init__(self) -> None:
-        if self.resume is not None and self.submit is None and self.dry_run:
-            raise UsageError("--dry-run is about a new run: it takes no --resume")
 
 
 @flat

@@ -20,7 +20,7 @@ from wulf.face.cli.declared import flat, instead
 class Shown:
     """How the result is shown."""
 
-    html: Annotated[Path | None, Option("Write a page to this file.", metavar="FILE")] = None
+    html: Annotated[Path | None, Option("Write a page to this file.", metavar="FILE", goes_on=True)] = None
     json: JsonField = False
 
 

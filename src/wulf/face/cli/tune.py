@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wulf.base.errors import EXIT_ERROR, EXIT_FINDINGS, UsageError
+from wulf.base.errors import EXIT_ERROR, EXIT_FINDINGS
 from wulf.base.nodeset import fold
 from wulf.base.request import Option
 from wulf.base.text import count, printable
@@ -38,10 +38,6 @@ class Begun:
         False
     )
     resume: ResumeField = None
-
-    def __post_init__(self) -> None:
-        if self.resume is not None and self.allow_missing:
-            raise UsageError("--allow-missing and --resume: a run goes on with the nodes it was begun with")
 
 
 @flat

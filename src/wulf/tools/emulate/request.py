@@ -91,7 +91,8 @@ class EmulateRequest:
     launches: LaunchesField = None
     precision: PrecisionField = 0.02
     budget_s: Annotated[
-        float | None, Option("Time after which no launch is started. Default: 30m.", unit=SECONDS)
+        float | None,
+        Option("Time after which no launch is started. Default: 30m.", unit=SECONDS, goes_on=True),
     ] = None
     seed: SeedField = None
     predict_on: Annotated[
@@ -101,6 +102,7 @@ class EmulateRequest:
             names=("--predict",),
             metavar="RUN",
             complete="runs",
+            goes_on=True,
         ),
     ] = None
     runs: RunsField = RUNS

@@ -42,7 +42,7 @@ class HplRequest:
     ] = None
     budget_s: Annotated[
         float | None,
-        Option("Total time. Default: 20m.", names=("--budget", "--time"), unit=SECONDS),
+        Option("Total time. Default: 20m.", names=("--budget", "--time"), unit=SECONDS, goes_on=True),
     ] = None
     launches: Annotated[
         int,

@@ -110,6 +110,7 @@ class MeasureRequest:
             "Time after which no launch is started (10m, 1h30m); with --resume it starts again. Default: "
             "the suite's, or 5m.",
             unit=SECONDS,
+            goes_on=True,
         ),
     ] = None
     every_s: Annotated[

@@ -120,6 +120,10 @@ class RolloutPlan(Record, frozen=True, kw_only=True):
     check_within_s: float = 600.0
     #: Whether nodes of untested hardware have canaries of their own.
     other_hardware: bool = False
+    #: What was allowed: to set what another service manages, and to relax the packet filter of an interface that
+    #: faces outside.
+    take_over: bool = False
+    relax: bool = False
     seed: int
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import msgspec
 
@@ -73,7 +74,7 @@ def rollout(request: RolloutRequest, progress: Progress) -> Rollout:
         The step was put back; --resume goes on.
     """
     if request.resume is not None:
-        return _go_on(request.resume, request, progress)
+        return _go_on(request.resume, request.runs, progress)
     return _start(request, progress)
 
 
@@ -100,6 +101,8 @@ def plan_of(request: RolloutRequest, settings: Mapping[str, str], source: str, s
         check=request.check,
         check_within_s=request.check_within_s,
         other_hardware=request.other_hardware,
+        take_over=request.take_over,
+        relax=request.relax,
         seed=seed,
     )
 
@@ -132,8 +135,8 @@ def _start(request: RolloutRequest, say: Progress) -> Rollout:
             return Rolling(where, writer, Course(manifest.plan, kinds, settled), [], say).run()
 
 
-def _go_on(name: str, request: RolloutRequest, say: Progress) -> Rollout:
-    path = find_run(name, request.runs, HEAD)
+def _go_on(name: str, runs: Path, say: Progress) -> Rollout:
+    path = find_run(name, runs, HEAD)
     run = load_rollout(path)
     writer = RolloutWriter(path, run.manifest)
     with writer:
@@ -147,7 +150,7 @@ def _go_on(name: str, request: RolloutRequest, say: Progress) -> Rollout:
             tested = {made_of(r) for r in there if _tried(manifest.hardware, r.node)}
             kinds = hardware(there, tested, others=manifest.plan.other_hardware)
             done = still_known(run.steps, {r.node for r in there if not _lacking(r, where.wanted)})
-            permissions = change.Permissions(take_over=request.take_over, relax=request.relax)
+            permissions = change.Permissions(take_over=manifest.plan.take_over, relax=manifest.plan.relax)
             known = {one.node for some in done for one in some}
             settled = [
                 one

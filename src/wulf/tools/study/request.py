@@ -54,6 +54,7 @@ class StudyRequest:
         Option(
             "Time for all of it; the first run is always made. Default: 1h.",
             unit=SECONDS,
+            goes_on=True,
         ),
     ] = None
     margin: Annotated[

@@ -73,6 +73,7 @@ class TuneRequest:
             "Total time (30m, 1h30m), including the preparation; at least half is left to the search. "
             "With --resume it starts again. Default: 30m.",
             unit=SECONDS,
+            goes_on=True,
         ),
     ] = None
     margin: MatterField = 0.02
@@ -81,7 +82,8 @@ class TuneRequest:
     take_over: TakeOverField = False
     relax: RelaxField = False
     set_kept: Annotated[
-        bool, Option("Put everything back at the end, even what helps.", names=("--only-search",))
+        bool,
+        Option("Put everything back at the end, even what helps.", names=("--only-search",), goes_on=True),
     ] = True
     runs: RunsField = RUNS
 
