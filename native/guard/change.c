@@ -218,6 +218,25 @@ static enum outcome renew(const char *tx, const struct plan *plan, size_t from, 
 }
 
 /* A value @TX/saved.N... is what these changes have changed, as it was before the first. */
+/* What other steps have moved is not somebody else's: they were taken back before it, and it is as it was
+ * left. */
+static void take_what_is_ours(struct back *back) {
+    struct back again = *back;
+    struct state now, left = {0};
+    if (!back->left.count || save_step(back->step, &now) != DONE)
+        return;
+    back_decide(&again, &now);
+    for (size_t i = 0; i < back->left.count; i++) {
+        const struct item *item = &back->left.at[i];
+        const char *before = state_value(&again.items, item->key);
+        if (before)
+            state_add(&back->items, item->key, before);
+        else
+            state_add_flagged(&left, item->key, item->value, item->flags);
+    }
+    back->left = left;
+}
+
 static enum outcome put_former(const char *tx, const struct plan *plan, const struct step *step) {
     struct back back = {.step = step, .plan = plan};
     struct state now = {0};
@@ -227,6 +246,7 @@ static enum outcome put_former(const char *tx, const struct plan *plan, const st
     if (caller && is_same(step->kind_name, "stored") && stored_within_scope(step, &back.before) != DONE)
         return FAILED;
     back_decide(&back, &now);
+    take_what_is_ours(&back);
     const enum outcome outcome = put_back(&back) == DONE || rest_is_gone(&back) ? DONE : FAILED;
     back_say_left(&back);
     return outcome;

@@ -865,6 +865,35 @@ def test_a_route_that_another_change_took_away_again_is_not_asked_for(node: Node
     assert value() == before
 
 
+@pytest.mark.parametrize("foreign", [False, True])
+def test_a_route_that_a_later_change_has_moved_is_still_ours(node: Node, foreign: bool) -> None:
+    step, value = _route(node)
+    before = value()
+    node.keep("A", "network.cable host_route - 10.9.0.7=dev eth0 src 10.9.0.1")
+    node.keep("B", step)
+    assert value().count("rto_min") == 2
+    if foreign:
+        node.inside("ip", "route", "change", "10.9.0.7/32", "dev", "eth0", "src", "10.9.0.1", "mtu", "1300")
+    node.roll_back("C")
+    assert ("mtu 1300" in value()) is foreign
+    assert value() == before or foreign
+    assert ("left as somebody else" in node.log()) is foreign
+
+
+def test_what_a_later_profile_of_tuned_has_moved_is_still_ours(node: Node) -> None:
+    """A profile sets things of its own, and gives them back when it ends."""
+    tuned, profile = _tuned(node, "balanced\n")
+    moves = 'case $2 in balanced) cat kept >low ;; *) cat low >kept; echo 9 >low ;; esac; echo "$2"'
+    node.program("tuned-adm", TUNED_ADM.replace('echo "$2"', moves))
+    low = _file(node, "low", "0\n")
+    node.keep("A", f"vm.low file - {low}=1")
+    node.keep("B", tuned)
+    assert low.read_text() == "9\n"
+    node.roll_back("C")
+    assert (low.read_text(), profile()) == ("0\n", "balanced\n")
+    assert "left as somebody else" not in node.log()
+
+
 def test_what_is_kept_is_known_again_after_a_boot(node: Node) -> None:
     """The script that keeps settings lets the guard set what it alone can tell apart from others'."""
     device = _file(node, "cpu_dma_latency", "")
