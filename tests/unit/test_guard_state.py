@@ -197,6 +197,18 @@ def test_what_was_set_twice_is_rolled_back_to_the_original(node: Node, kind: str
     assert value() == before
 
 
+def test_a_file_is_as_it_was_although_its_directory_was_made_before_it(node: Node) -> None:
+    """An undo that is ended between the two leaves the directory; the file has no end of its last line."""
+    path = node.directory / "deep/new.conf"
+    node.keep("A", f"k stored - {path}=file:644:{base64.b64encode(b'x = 1').decode()}")
+    node.done("rollback", "B", "me", "600", "original")
+    node.done("apply", "B")
+    assert not path.parent.exists()
+    path.parent.mkdir()
+    node.done("undo", "B")
+    assert path.read_text() == "x = 1"
+
+
 @pytest.mark.parametrize("later", ["x = 1\n", "x = 2\n", "x = 1\ny = 2\n", "y = 2\n"])
 @pytest.mark.parametrize("original", [None, "", "x = 0\n", "z = 0\n"])
 def test_a_file_of_lines_that_was_set_twice_is_rolled_back_to_the_original(

@@ -109,6 +109,10 @@ char *kept_word(const struct kept *kept) {
     return text.at;
 }
 
+bool kept_is(const struct kept *kept, const char *word) {
+    return is_same(kept_word(kept), word) || (kept->is == KEPT_ABSENT && starts_with(word, "absent:"));
+}
+
 static enum outcome content_of(struct bytes base64, struct kept *kept) {
     char *plain = take(base64.size + 1);
     size_t size;

@@ -19,6 +19,9 @@ struct kept {
 MUST_CHECK enum outcome kept_read(const char *path, struct kept *kept);
 /* As a value: absent:DIRECTORY, link:TARGET or file:MODE,UID,GID:TIME:BASE64; and back. */
 char *kept_word(const struct kept *kept);
+/* Whether it is what a word says; of nothing, whatever directories there are: an undo that was ended may have
+ * made them. */
+bool kept_is(const struct kept *kept, const char *word);
 MUST_CHECK enum outcome kept_parse(const char *word, struct kept *kept);
 /* As a plan says it: absent, link:TARGET or file:MODE:BASE64. */
 MUST_CHECK enum outcome kept_parse_plan(const char *word, struct kept *kept);

@@ -147,7 +147,7 @@ static enum outcome restore(const struct step *step, const struct state *items, 
         return FAILED;
     const bool same_rest = has_same_rest(kept, was, step->target);
     /* Nobody else has changed it, no other step either, nor in between where it is of two changes. */
-    if (!made || (is_same(kept_word(&kept), made) && has_items(&was, before) && same_rest))
+    if (!made || (kept_is(&kept, made) && has_items(&was, before) && same_rest))
         return kept_write(path, &was);
     for (size_t i = 0; i < items->count; i++)
         state_add_flagged(&lines, items->at[i].key, items->at[i].value,
@@ -156,7 +156,7 @@ static enum outcome restore(const struct step *step, const struct state *items, 
     restore_lines(&made_back, &lines);
     if (has_same_lines(made_back, was))
         return kept_write(path, &was);
-    if (!same_rest && !is_same(kept_word(&kept), made))
+    if (!same_rest && !kept_is(&kept, made))
         say_left(step, print("other lines of %s", path));
     return write_values(path, &kept, &lines, false);
 }

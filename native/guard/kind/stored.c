@@ -109,8 +109,7 @@ static enum outcome restore(const struct step *step, const struct state *items, 
     const char *made = whole ? state_value(after, WHOLE) : NULL;
     /* Of two changes as one the whole file is that before the second, where somebody has written to it in
      * between. */
-    if (whole && made &&
-        (!is_same(kept_word(&now), made) || !has_items(&kept, before) || !has_items(&kept, items)))
+    if (whole && made && (!kept_is(&now, made) || !has_items(&kept, before) || !has_items(&kept, items)))
         return restore_by_lines(step, items, &kept);
     return kept_write(step->target, &kept);
 }
