@@ -209,6 +209,35 @@ def test_a_file_is_as_it_was_although_its_directory_was_made_before_it(node: Nod
     assert path.read_text() == "x = 1"
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_a_file_of_parameters_is_the_same_to_the_byte_after_changes_of_several(node: Node, seed: int) -> None:
+    """Each step has lines of its own, and what it saves of the others is the whole file, which has no last newline."""
+    chance = random.Random(seed)
+    node.program("ompi_info", f'#!/bin/sh\necho "path:sysconfdir:{node.directory}"\n')
+    path = _file(node, "openmpi-mca-params.conf", "a = 1\nosc = x")
+    written = path.stat().st_mtime_ns
+
+    def drawn() -> list[str]:
+        steps = [
+            f"ompi.a mpi_parameter - btl_tcp_eager_limit={chance.randint(1, 2)}",
+            f"ompi.b mpi_parameter - btl_tcp_sndbuf btl_tcp_rcvbuf={chance.randint(1, 2)} 0",
+        ]
+        return chance.sample(steps, chance.randint(1, 2))
+
+    for number in range(4):
+        if chance.random() < 0.5:
+            for part in range(chance.randint(1, 3)):
+                node.keep(f"K{number}-{part}", *drawn())
+            node.roll_back(f"R{number}", chance.choice(("original", f"K{number}-0")))
+        else:
+            steps = drawn()
+            node.make(f"U{number}", *steps)
+            node.done("part", f"U{number}", str(chance.randint(0, len(steps))))
+            node.done("undo", f"U{number}")
+        assert (path.read_text(), path.stat().st_mtime_ns) == ("a = 1\nosc = x", written)
+    assert "left as somebody else" not in node.log()
+
+
 @pytest.mark.parametrize("later", ["x = 1\n", "x = 2\n", "x = 1\ny = 2\n", "y = 2\n"])
 @pytest.mark.parametrize("original", [None, "", "x = 0\n", "z = 0\n"])
 def test_a_file_of_lines_that_was_set_twice_is_rolled_back_to_the_original(

@@ -177,4 +177,16 @@ static enum outcome get(const struct step *step, struct text *value) {
     return DONE;
 }
 
-const struct kind kind_mpi_parameter = {.save = save, .put = put, .restore = restore, .get = get};
+/* All are in one file. */
+static bool shares(const struct step *step, const struct step *other) {
+    (void)step;
+    (void)other;
+    return true;
+}
+
+static bool names_item(const struct step *step, const char *key) {
+    return is_same(key, WHOLE) || is_word_of(key, step->target);
+}
+
+const struct kind kind_mpi_parameter = {
+    .save = save, .put = put, .restore = restore, .get = get, .shares = shares, .names = names_item};
