@@ -69,8 +69,9 @@ def main(arguments: Sequence[str]) -> int:
     _report(progress, days)
     passed, line = progressing.line_of(progress, days, goal)
     print(line)
-    half = quick or "--no-watch" in arguments
-    return 0 if passed or (half and not progress.wrong and progress.operations >= goal) else 1
+    if "--no-watch" in arguments:  # a part, which may be ended and goes on
+        return 1 if progress.wrong else 0
+    return 0 if passed or (quick and not progress.wrong and progress.operations >= goal) else 1
 
 
 def _on_nodes(directory: Path, seeds: Sequence[int], goal: int, minutes: float, quick: bool) -> Progress:
