@@ -145,8 +145,8 @@ def test_a_wrong_result_is_no_success(tmp_path, capsys, status, code):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (("--repeat", "3", "--mpi", "mpich"), "--launches, --mpi and --resume"),
-        (("--seed", "0"), "--seed and --resume"),
+        (("--repeat", "3", "--mpi", "mpich"), "--resume with --launches, --mpi"),
+        (("--seed", "0"), "--resume with --seed"),
     ],
 )
 def test_a_run_goes_on_as_it_was_begun(more, said):
