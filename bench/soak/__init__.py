@@ -206,12 +206,11 @@ def _say_what() -> None:
 
 def _say(progress: Progress, goal: int) -> None:
     name, ratio = progressing.worst(progressing.growth(progress.looks))
-    rate = progress.operations / max(progress.seconds, 1.0)
-    left = progress.left_s(goal)
+    rate = progress.operations / progress.seconds
+    hours, minutes = divmod(round(progress.left_s(goal) / 60), 60)
     print(
         f"{progress.operations}/{goal} changes and undos, {progress.cycles} cycles, {rate:.2f} /s, "
-        f"{left / 3600:.0f} h {left % 3600 / 60:02.0f} min left"
-        + (f"; grown most: {name} {ratio:.3f} times" if name else ""),
+        f"{hours} h {minutes:02} min left" + (f"; grown most: {name} {ratio:.3f} times" if name else ""),
         flush=True,
     )
 

@@ -48,7 +48,8 @@ def run(
             time.sleep(1.0)
             if now() > said + _SAY_EVERY_S:
                 said = now()
-                say(_together(places, seeds))
+                if (done := _together(places, seeds)).operations:
+                    say(done)
     finally:
         for worker in workers:
             worker.terminate()

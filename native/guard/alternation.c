@@ -170,21 +170,28 @@ static bool goes(const struct turn *turn, size_t i) {
     return !is_wanted(turn, i) && (!turn->made || has(turn->made, i + 1));
 }
 
-/* Whether what a step has set is not so any more; false where that cannot be seen. */
-static bool is_otherwise(const struct turn *turn, size_t i) {
+/* An item that tells nothing of whether this step is made: it moves by itself, or is another step's. */
+static bool tells_nothing(const struct back *back, const struct item *item) {
+    const struct kind *kind = back->step->known->kind;
+    return (item->flags & ITEM_VOLATILE) || back_is_of_another(back, item->key) ||
+           (kind->moves && kind->moves(&back->before, &back->after, item->key));
+}
+
+/* Whether what a step has set is not so any more; `unseen` where that cannot be seen. */
+static bool is_otherwise(const struct turn *turn, size_t i, bool unseen) {
     const struct step *step = &turn->plan->steps[i];
     struct back back;
     struct state now;
-    const struct kind *kind = step->known ? step->known->kind : NULL;
-    const bool seen = kind && back_of_step(turn->tx, turn->plan, step, &back) == DONE && back.after_known &&
-                      save_step(step, &now) == DONE;
+    const bool seen = step->known && back_of_step(turn->tx, turn->plan, step, &back) == DONE &&
+                      back.after_known && save_step(step, &now) == DONE;
     forgive();
-    for (size_t j = 0; seen && j < back.after.count; j++) {
+    if (!seen)
+        return unseen;
+    for (size_t j = 0; j < back.after.count; j++) {
         const struct item *made = &back.after.at[j];
         const char *before = state_value(&back.before, made->key), *is = state_value(&now, made->key);
-        const bool moves = (made->flags & ITEM_VOLATILE) || back_is_of_another(&back, made->key) ||
-                           (kind->moves && kind->moves(&back.before, &back.after, made->key));
-        if (!moves && !(before && is_same(before, made->value)) && !(is && is_same(is, made->value)))
+        if (!tells_nothing(&back, made) && !(before && is_same(before, made->value)) &&
+            !(is && is_same(is, made->value)))
             return true;
     }
     return false;
@@ -202,16 +209,14 @@ static bool is_of_same_file(const char *tx, const struct step *step) {
 static void keep_what_is_neither(const struct turn *turn, const struct step *step) {
     struct back back;
     struct state now;
-    const struct kind *kind = step->known ? step->known->kind : NULL;
-    const bool known = kind && back_of_step(turn->tx, turn->plan, step, &back) == DONE && back.after_known &&
-                       save_step(step, &now) == DONE;
+    const bool known = step->known && back_of_step(turn->tx, turn->plan, step, &back) == DONE &&
+                       back.after_known && save_step(step, &now) == DONE;
     forgive();
     for (size_t i = 0; known && i < now.count; i++) {
         const struct item *is = &now.at[i];
         const char *was = state_value(&back.before, is->key), *made = state_value(&back.after, is->key);
-        const bool moves = (is->flags & ITEM_VOLATILE) || back_is_of_another(&back, is->key) ||
-                           (kind->moves && kind->moves(&back.before, &back.after, is->key));
-        if (!moves && !(was && is_same(was, is->value)) && !(made && is_same(made, is->value)))
+        if (!tells_nothing(&back, is) && !(was && is_same(was, is->value)) &&
+            !(made && is_same(made, is->value)))
             state_add(&back.left, is->key, is->value);
     }
     if (known && back.left.count)
@@ -232,7 +237,7 @@ static void look_at_all(struct turn *turn) {
         const bool is = is_made_already(turn, i), wanted = is_wanted(turn, i),
                    apart = is_apart(turn->plan, i);
         turn->moves_others = turn->moves_others || ((!turn->made || is != wanted) && !apart);
-        turn->stays[i] = is && wanted && !apart && !is_otherwise(turn, i);
+        turn->stays[i] = is && wanted && !apart && !is_otherwise(turn, i, false);
         turn->is_of_file[i] = turn->stays[i] && is_of_same_file(turn->tx, &turn->plan->steps[i]);
         if (goes(turn, i))
             look_back(turn, i);
@@ -278,7 +283,7 @@ static void make_part(struct turn *turn) {
         if (goes(turn, order[i]->number - 1))
             take_back(turn, order[i]);
     for (size_t i = 0; i < plan->count; i++) {
-        const bool moved = turn->moves_others && turn->stays[i] && is_otherwise(turn, i);
+        const bool moved = turn->moves_others && turn->stays[i] && is_otherwise(turn, i, true);
         if (is_wanted(turn, i) && (!is_made_already(turn, i) || moved))
             make_step(turn, i);
     }

@@ -335,39 +335,50 @@ static int by_number(const void *one, const void *other) {
     return left->number < right->number ? -1 : left->number > right->number;
 }
 
-/* A change saves the same of all steps that have one state. */
-static void add_references(struct formers *formers, const struct step *step) {
+/* A change saves the same of all steps that have one state. FAILED where its place among the others is not
+ * known. */
+static enum outcome add_references(struct formers *formers, const struct step *step) {
     struct bytes rest = bytes_of(step->value + 1), word;
     while (next_word(&rest, &word)) {
         struct bytes name = word, tx;
-        const uint64_t number = cut(&name, '/', &tx) && is_change(tx) ? about_of(kept(tx)).number : 0;
+        uint64_t number = 0;
         bool known = false;
+        if (!bytes_are(word, HISTORY)) {
+            if (!cut(&name, '/', &tx) || !is_change(tx))
+                return FAILED;
+            const struct about about = about_of(kept(tx));
+            if (!about.known)
+                return FAILED;
+            number = about.number;
+        }
         for (size_t i = 0; i < formers->count; i++)
             known = known || formers->at[i].number == number;
         if (!known)
             formers->at[formers->count++] = (struct former){step, word, number};
     }
+    return DONE;
 }
 
 /* In the order of the changes, also of those that have set another part of the same state. */
-static struct formers formers_of(const struct plan *plan, const struct step *step) {
-    struct formers formers = {0};
+static enum outcome find_formers(const struct plan *plan, const struct step *step, struct formers *formers) {
     size_t room = 1;
     for (size_t i = 0; i < plan->count; i++)
         room += strlen(plan->steps[i].value);
-    formers.at = take(room * sizeof *formers.at);
-    add_references(&formers, step);
-    for (size_t i = 0; i < plan->count; i++)
+    formers->at = take(room * sizeof *formers->at);
+    enum outcome outcome = add_references(formers, step);
+    for (size_t i = 0; i < plan->count && outcome == DONE; i++)
         if (kind_shares(step, &plan->steps[i]))
-            add_references(&formers, &plan->steps[i]);
-    qsort(formers.at, formers.count, sizeof *formers.at, by_number);
-    return formers;
+            outcome = add_references(formers, &plan->steps[i]);
+    qsort(formers->at, formers->count, sizeof *formers->at, by_number);
+    return outcome;
 }
 
 enum outcome former_states(const struct plan *plan, const struct step *step, struct state *before,
                            struct state *after, bool *after_known) {
-    const struct formers formers = formers_of(plan, step);
+    struct formers formers = {0};
     *after_known = true;
+    if (find_formers(plan, step, &formers) != DONE)
+        return FAILED;
     for (size_t i = 0; i < formers.count; i++) {
         struct state next_before, next_after;
         if (add_former(formers.at[i].word, formers.at[i].step, &next_before, &next_after, after_known) !=
