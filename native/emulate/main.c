@@ -9,6 +9,7 @@
 
 #include "core/clock.h"
 #include "core/lines.h"
+#include "core/mpi/end.h"
 #include "core/mpi/ranks.h"
 #include "core/options.h"
 #include "core/watchdog.h"
@@ -262,10 +263,8 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (guard(&arguments, rank, &failure) != 0 || say_hello(&arguments, rank, ranks, &failure) != 0 ||
-        perform(&course, &arguments, begin_ns, &failure) != 0) {
-        line_failure(&failure, rank == 0 ? STDOUT_FILENO : STDERR_FILENO);
-        MPI_Abort(MPI_COMM_WORLD, FAILURE_EXIT);
-    }
+        perform(&course, &arguments, begin_ns, &failure) != 0)
+        job_abort(&failure, rank);
     close_course(&course);
     MPI_Finalize();
     return 0;

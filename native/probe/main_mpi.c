@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/mpi/end.h"
 #include "core/mpi/ranks.h"
 #include "core/watchdog.h"
 #include "probe/buffers.h"
@@ -175,10 +176,8 @@ int main(int argc, char **argv) {
     struct node *nodes = calloc((size_t)ranks, sizeof *nodes);
     if (nodes == NULL)
         failure_set(&failure, "system", "", "no memory for %d ranks", ranks);
-    if (nodes == NULL || take_part(&arguments, rank, ranks, nodes, &failure) != 0) {
-        line_failure(&failure, rank == 0 ? STDOUT_FILENO : STDERR_FILENO);
-        MPI_Abort(MPI_COMM_WORLD, FAILURE_EXIT);
-    }
+    if (nodes == NULL || take_part(&arguments, rank, ranks, nodes, &failure) != 0)
+        job_abort(&failure, rank);
     free(nodes);
     MPI_Finalize();
     return 0;
