@@ -1,4 +1,4 @@
-"""Run one comparison, or all of them and write a table: ``python -m bench [NAME] [--quick]``."""
+"""Run one comparison, or all of them and write a table: ``python -m bench [NAME] [--quick | --help]``."""
 
 from __future__ import annotations
 
@@ -96,6 +96,9 @@ class _Tee(io.TextIOBase):
 def run(name: str, arguments: list[str]) -> tuple[int, str]:
     """Run a comparison; return its exit status and its last line."""
     module = importlib.import_module(f"bench.{name.replace('-', '_')}")
+    if "--help" in arguments:
+        print(sys.modules[module.main.__module__].__doc__)
+        return 0, ""
     tee = _Tee(sys.stdout)
     try:
         with redirect_stdout(tee):
@@ -123,6 +126,9 @@ def table(lines: list[str]) -> str:
 def main(arguments: list[str]) -> int:
     """Entry point."""
     names = [word for word in arguments if not word.startswith("-")]
+    if not names and "--help" in arguments:
+        print(f"{__doc__}\n\nComparisons: {', '.join(NAMES)}")
+        return 0
     options = [word for word in arguments if word.startswith("-")]
     for name in names:
         if name not in NAMES:

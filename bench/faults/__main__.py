@@ -2,7 +2,7 @@
 
 import sys
 
-from bench.faults.run import main
+from bench.__main__ import main
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(["faults", *sys.argv[1:]]))

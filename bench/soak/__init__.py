@@ -238,4 +238,6 @@ def _report(progress: Progress, days: Days | None) -> None:
         )
         for alarm in days.alarms:
             print(f"  alarm: {alarm}")
+        for alarm in days.of_the_machine:
+            print(f"  of the machine beneath, not judged: {alarm}")
     print()

@@ -48,6 +48,8 @@ class Days(msgspec.Struct, frozen=True, kw_only=True):
     skipped: int
     failed: int
     alarms: list[str]
+    #: Alarms of how fast a node computes: virtual nodes have it from the machine they share with others.
+    of_the_machine: list[str] = []
     #: Size of the database after each day [bytes].
     database_bytes: list[int]
     gauges: list[dict[str, float]]

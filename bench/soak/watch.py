@@ -19,6 +19,7 @@ from wulf.node import lab
 from wulf.node.cluster import inventory
 from wulf.tools.watch import judging, running
 from wulf.tools.watch.environment import SetClock
+from wulf.tools.watch.observations import REFERENCE
 
 #: Enough for three launches of a pair [s].
 BUDGET_S = 20.0
@@ -41,7 +42,7 @@ def days_of_watch(raised: lab.Lab, directory: Path, days: int = DAYS_GOAL) -> Da
     begin = time.monotonic()
     request = _fresh(raised, directory / "watches")
     site = Site(raised, raised.layout.names()[0])
-    schedule = _Schedule(site)
+    schedule: _Schedule | None = None
     database: list[int] = []
     gauges: list[dict[str, float]] = []
     counts: dict[str, int] = {}
@@ -52,6 +53,9 @@ def days_of_watch(raised: lab.Lab, directory: Path, days: int = DAYS_GOAL) -> Da
         counts, alarms = report.runs, [*report.open, *report.closed]
         database.append((request.directory / NAME).stat().st_size)
         gauges.append(_gauges(request))
+        schedule = schedule or _Schedule(
+            site
+        )  # a first run leaves the probe on a node, which no schedule has
         left += schedule.round(day)
         print(
             f"day {day + 1} of {days}: {report.last.status if report.last else 'nothing'}, "
@@ -64,15 +68,17 @@ def days_of_watch(raised: lab.Lab, directory: Path, days: int = DAYS_GOAL) -> Da
         shown = judging.report(
             history, "soak", request.nodes, SetClock(_FIRST + timedelta(days=days)).now(), None
         )
+    shown_alarms = [*shown.open, *shown.closed]
     return Days(
         days=days,
         measured=counts.get("measured", 0),
         skipped=counts.get("skipped", 0),
         failed=counts.get("failed", 0),
-        alarms=[_words(alarm) for alarm in [*shown.open, *shown.closed]],
+        alarms=[_words(alarm) for alarm in shown_alarms if alarm.op != REFERENCE],
+        of_the_machine=[_words(alarm) for alarm in shown_alarms if alarm.op == REFERENCE],
         database_bytes=database,
         gauges=gauges,
-        installed=schedule.rounds,
+        installed=schedule.rounds if schedule else 0,
         left=left,
         seconds=time.monotonic() - begin,
     )
