@@ -217,7 +217,6 @@ static enum outcome renew(const char *tx, const struct plan *plan, size_t from, 
     return renewed ? seal(tx, plan) : DONE;
 }
 
-/* A value @TX/saved.N... is what these changes have changed, as it was before the first. */
 /* What other steps have moved is not somebody else's: they were taken back before it, and it is as it was
  * left. */
 static void take_what_is_ours(struct back *back) {
@@ -237,6 +236,7 @@ static void take_what_is_ours(struct back *back) {
     back->left = left;
 }
 
+/* A value @TX/saved.N... is what these changes have changed, as it was before the first. */
 static enum outcome put_former(const char *tx, const struct plan *plan, const struct step *step) {
     struct back back = {.step = step, .plan = plan};
     struct state now = {0};

@@ -209,6 +209,10 @@ static const char *why_broken(const char *tx, const struct step *step, const str
                  tx, step->knob, STATE_PLACE, tx, step->number, tx);
 }
 
+static bool (*removes_of(const struct step *step))(const char *key) {
+    return step->known ? step->known->kind->removes : NULL;
+}
+
 static void add_step(struct all_touched *all, size_t *room, const char *tx, const struct step *step,
                      const struct soundness *soundness) {
     struct touched *touched = touched_at(all, step, room);
@@ -224,7 +228,7 @@ static void add_step(struct all_touched *all, size_t *room, const char *tx, cons
         touched->before = before;
         touched->after = after;
     } else if (!broken) {
-        states_fold(&touched->before, &touched->after, &before, &after);
+        states_fold(&touched->before, &touched->after, removes_of(step), &before, &after);
     }
     touched->references =
         print("%s%s%s/saved.%zu", touched->references, *touched->references ? " " : "", tx, step->number);
@@ -388,7 +392,7 @@ enum outcome former_states(const struct plan *plan, const struct step *step, str
             *before = next_before;
             *after = next_after;
         } else {
-            states_fold(before, after, &next_before, &next_after);
+            states_fold(before, after, removes_of(step), &next_before, &next_after);
         }
     }
     return formers.count ? DONE : FAILED;

@@ -106,8 +106,8 @@ static bool is_equal(const char *one, const char *other) {
     return one && other ? is_same(one, other) : one == other;
 }
 
-void states_fold(struct state *before, struct state *after, const struct state *next_before,
-                 const struct state *next_after) {
+void states_fold(struct state *before, struct state *after, bool (*removes)(const char *key),
+                 const struct state *next_before, const struct state *next_after) {
     struct state first = *before, then = *after;
     *after = *next_after;
     after->room = after->count; /* what is added goes to a copy */
@@ -115,7 +115,8 @@ void states_fold(struct state *before, struct state *after, const struct state *
     for (size_t i = 0; i < next_before->count; i++) {
         const struct item *item = &next_before->at[i];
         const char *made = state_value(&then, item->key);
-        if (made && !state_value(&first, item->key) && is_same(made, item->value))
+        if (made && removes && removes(item->key) && !state_value(&first, item->key) &&
+            is_same(made, item->value))
             continue; /* the first has made it: before that it was not there */
         state_add_flagged(before, item->key, item->value, item->flags);
     }

@@ -34,8 +34,8 @@ MUST_CHECK enum outcome state_read(const struct text *text, struct state *state)
 char *state_shown(const struct state *state);
 
 /* Two changes after each other as one: what comes back is what was before the first, but where somebody else
- * has set an item between them, that. */
-void states_fold(struct state *before, struct state *after, const struct state *next_before,
-                 const struct state *next_after);
+ * has set an item between them, that. `removes` is that of the kind, and may be NULL. */
+void states_fold(struct state *before, struct state *after, bool (*removes)(const char *key),
+                 const struct state *next_before, const struct state *next_after);
 
 #endif

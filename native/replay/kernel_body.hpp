@@ -27,7 +27,17 @@ template <typename Part> struct Eight {
 using Numbers = Eight<Vector>;
 using Choice = Eight<Flags>;
 
+// With the sanitizers' checks in it, to inline all takes a compiler ten times as long and makes nothing
+// faster.
+#ifdef WULF_CHECKED
+#define INLINE inline
+#define INLINE_LAMBDA
+#define FLATTEN
+#else
 #define INLINE [[gnu::always_inline]] inline
+#define INLINE_LAMBDA __attribute__((always_inline))
+#define FLATTEN [[gnu::flatten]]
+#endif
 using Each = std::make_index_sequence<PARTS>;
 
 // All parts at once: a loop over them would keep them in memory.
@@ -37,12 +47,12 @@ INLINE Result make(std::index_sequence<PART...>, Make make_part) {
 }
 
 INLINE Numbers load(const Lanes &from) {
-    return make<Numbers>(Each(), [&](size_t part) __attribute__((always_inline)) {
+    return make<Numbers>(Each(), [&](size_t part) INLINE_LAMBDA {
         return *reinterpret_cast<const Vector *>(from.of + part * WIDTH);
     });
 }
 INLINE Choice load(const Agreed &from) {
-    return make<Choice>(Each(), [&](size_t part) __attribute__((always_inline)) {
+    return make<Choice>(Each(), [&](size_t part) INLINE_LAMBDA {
         return *reinterpret_cast<const Flags *>(from.of + part * WIDTH);
     });
 }
@@ -52,30 +62,25 @@ template <size_t... PART> INLINE void store(std::index_sequence<PART...>, Lanes 
 INLINE void store(Lanes &to, const Numbers &from) { store(Each(), to, from); }
 
 INLINE Numbers operator+(const Numbers &one, const Numbers &other) {
-    return make<Numbers>(Each(), [&](size_t part) __attribute__((always_inline)) {
-        return one.part[part] + other.part[part];
-    });
+    return make<Numbers>(Each(),
+                         [&](size_t part) INLINE_LAMBDA { return one.part[part] + other.part[part]; });
 }
 INLINE Numbers operator+(const Numbers &one, double other) {
-    return make<Numbers>(Each(),
-                         [&](size_t part) __attribute__((always_inline)) { return one.part[part] + other; });
+    return make<Numbers>(Each(), [&](size_t part) INLINE_LAMBDA { return one.part[part] + other; });
 }
 INLINE Numbers operator*(double one, const Numbers &other) {
-    return make<Numbers>(Each(),
-                         [&](size_t part) __attribute__((always_inline)) { return one * other.part[part]; });
+    return make<Numbers>(Each(), [&](size_t part) INLINE_LAMBDA { return one * other.part[part]; });
 }
 INLINE Choice operator>(const Numbers &one, const Numbers &other) {
-    return make<Choice>(Each(), [&](size_t part) __attribute__((always_inline)) {
-        return one.part[part] > other.part[part];
-    });
+    return make<Choice>(Each(), [&](size_t part) INLINE_LAMBDA { return one.part[part] > other.part[part]; });
 }
 INLINE Numbers where(const Choice &which, const Numbers &one, const Numbers &other) {
-    return make<Numbers>(Each(), [&](size_t part) __attribute__((always_inline)) {
+    return make<Numbers>(Each(), [&](size_t part) INLINE_LAMBDA {
         return which.part[part] ? one.part[part] : other.part[part];
     });
 }
 INLINE Numbers later(const Numbers &one, const Numbers &other) {
-    return make<Numbers>(Each(), [&](size_t part) __attribute__((always_inline)) {
+    return make<Numbers>(Each(), [&](size_t part) INLINE_LAMBDA {
         return one.part[part] > other.part[part] ? one.part[part] : other.part[part];
     });
 }
@@ -369,7 +374,7 @@ template <Keeps KEEPS, bool HAS_BURSTS> class Runner {
     size_t number_ = 0; // of the step
 };
 
-template <Keeps KEEPS, bool HAS_BURSTS> [[gnu::flatten]] void run(const Kernel &kernel) {
+template <Keeps KEEPS, bool HAS_BURSTS> FLATTEN void run(const Kernel &kernel) {
     Runner<KEEPS, HAS_BURSTS>(kernel).run();
 }
 

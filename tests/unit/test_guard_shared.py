@@ -127,6 +127,31 @@ def test_a_file_of_parameters_is_the_same_to_the_byte_after_changes_of_several(n
     assert "left as somebody else" not in node.log()
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_routes_that_several_changes_make_and_move_are_rolled_back_to_any_of_them(
+    node: Node, seed: int
+) -> None:
+    """What one step sets of all routes of a card another makes, also in the same change."""
+    chance = random.Random(seed)
+    _, value = _route(node)
+    pool = {
+        "route.rto_min route eth0 rto_min": ("5", "20"),
+        "network.cable host_route - 10.9.0.7": ("dev eth0 src 10.9.0.1", "dev eth0 src 10.9.0.1 mtu 1300"),
+        "network.cable host_route - 10.9.0.8": ("via 10.9.0.9 dev eth0 src 10.9.0.1",),
+        "nic.mtu link eth0 mtu": ("1400", "1280"),
+    }
+    before = []
+    for number in range(4):
+        before.append(value())
+        # In the order of a plan: first what is set of all routes that are there.
+        drawn = [knob for knob in pool if chance.random() < 0.6] or [next(iter(pool))]
+        node.keep(f"A{number}", *(f"{knob}={chance.choice(pool[knob])}" for knob in drawn))
+    target = chance.randrange(4)
+    node.roll_back("B", "original" if target == 0 else f"A{target}")
+    assert value() == before[target]
+    assert "left as somebody else" not in node.log()
+
+
 # --- what is moved on the way --------------------------------------------------------------------------------
 
 

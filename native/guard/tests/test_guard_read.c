@@ -177,11 +177,13 @@ static struct state state_of(const char *words) {
     return state;
 }
 
+static bool is_line(const char *key) { return *key == 'l'; }
+
 static const char *folded(const char *first, const char *then, const char *next, const char *last,
                           const char *key) {
     struct state before = state_of(first), after = state_of(then), next_before = state_of(next),
                  next_after = state_of(last);
-    states_fold(&before, &after, &next_before, &next_after);
+    states_fold(&before, &after, is_line, &next_before, &next_after);
     const char *was = state_value(&before, key), *is = state_value(&after, key);
     return print("%s>%s", was ? was : "-", is ? is : "-");
 }
@@ -192,8 +194,10 @@ static void two_changes_fold_into_one(void) {
                 "9>3"); /* somebody else has set it between the two */
     EXPECT_TEXT(folded("a=1 b=5", "a=2 b=5", "a=2 b=7", "a=3 b=8", "b"), "7>8");
     EXPECT_TEXT(folded("a=1", "a=2", "a=2", "a=1", "a"), "1>1");
-    EXPECT_TEXT(folded("t=x", "s=0", "s=0", "t=x", "t"), "x>x"); /* taken away, and back */
-    EXPECT_TEXT(folded("a=1", "a=2", "b=1", "b=2", "a"), "1>2"); /* not there for the second */
+    EXPECT_TEXT(folded("t=x", "s=0", "s=0", "t=x", "t"), "x>x");             /* taken away, and back */
+    EXPECT_TEXT(folded("a=1", "a=2", "b=1", "b=2", "a"), "1>2");             /* not there for the second */
+    EXPECT_TEXT(folded("a=1", "a=2 l=1", "a=2 l=1", "a=3", "l"), "->-");     /* the first has made it */
+    EXPECT_TEXT(folded("a=1", "a=2 b=1", "a=2 b=1", "a=3 b=2", "b"), "1>2"); /* it came with something else */
 }
 
 static size_t rules;
