@@ -10,9 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "apps/account.h"
 #include "core/clock.h"
+#include "core/mpi/end.h"
 #include "core/rng.h"
 
 /* Of Knuth's MMIX. */
@@ -208,7 +210,7 @@ int main(int argc, char **argv) {
     farm.message = calloc((size_t)farm.words, sizeof(uint64_t));
     if (farm.message == NULL) {
         fprintf(stderr, "wulf-farm: not enough memory for messages of %" PRIu64 " bytes\n", bytes);
-        MPI_Abort(MPI_COMM_WORLD, EXIT_NOT_RIGHT);
+        ranks_abort(STDERR_FILENO, EXIT_NOT_RIGHT);
     }
     code = run(&farm, (double)task_us);
     free(farm.message);

@@ -3,8 +3,10 @@
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "core/clock.h"
+#include "core/mpi/end.h"
 
 enum { CLASSES = 3 };
 
@@ -42,7 +44,7 @@ int nas_main(int argc, char **argv, const char *name, const char *what, nas_kern
     int said = timed(kernel, number, &account, &right);
     if (said != MPI_SUCCESS) {
         fprintf(stderr, "wulf-%s: rank %d cannot go on\n", name, rank);
-        MPI_Abort(MPI_COMM_WORLD, EXIT_NOT_RIGHT); /* the others wait for this one */
+        ranks_abort(STDERR_FILENO, EXIT_NOT_RIGHT); /* the others wait for this one */
     }
     if (said == MPI_SUCCESS)
         said = account_total(&account, &total);

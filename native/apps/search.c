@@ -17,6 +17,7 @@
 
 #include "apps/account.h"
 #include "core/clock.h"
+#include "core/mpi/end.h"
 #include "core/rng.h"
 
 /* What an alignment counts: of bases that are alike, that are not, of a gap's begin and of each of its bases.
@@ -433,7 +434,7 @@ static int prepare(struct search *search, const char *queries, int rank) {
     if (rank == 0 && queries != NULL)
         code = read_queries(search, queries);
     if (code != MPI_SUCCESS)
-        MPI_Abort(MPI_COMM_WORLD, EXIT_NOT_RIGHT);
+        ranks_abort(STDERR_FILENO, EXIT_NOT_RIGHT);
     code = MPI_Bcast(&search->count, 1, MPI_INT, 0, MPI_COMM_WORLD);
     if (code == MPI_SUCCESS)
         code = MPI_Bcast(search->queries, search->count * (int)sizeof *search->queries, MPI_BYTE, 0,
@@ -469,7 +470,7 @@ static int work(struct search *search, int rank, int ranks, struct hit *found, s
                : rank == 0 ? master(search, ranks, found, best)
                            : worker(search, found);
     if (code != MPI_SUCCESS)
-        MPI_Abort(MPI_COMM_WORLD, EXIT_NOT_RIGHT); /* the others wait for this one */
+        ranks_abort(STDERR_FILENO, EXIT_NOT_RIGHT); /* the others wait for this one */
     code = MPI_Barrier(MPI_COMM_WORLD);
     search->account.run_ns = clock_now_ns() - begin_ns;
     return code;
@@ -499,10 +500,10 @@ static int run(struct search *search, const char *queries) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (prepare(search, queries, rank) != MPI_SUCCESS)
-        MPI_Abort(MPI_COMM_WORLD, EXIT_NOT_RIGHT);
+        ranks_abort(STDERR_FILENO, EXIT_NOT_RIGHT);
     struct hit *hits = calloc(2 * (size_t)search->count, sizeof *hits);
     if (hits == NULL)
-        MPI_Abort(MPI_COMM_WORLD, EXIT_NOT_RIGHT);
+        ranks_abort(STDERR_FILENO, EXIT_NOT_RIGHT);
     struct hit *const best = hits + search->count;
     int code = work(search, rank, ranks, hits, best);
     if (code == MPI_SUCCESS)

@@ -22,9 +22,13 @@ static void wait_until_read(int fd) {
         nanosleep(&rest, NULL);
 }
 
+void ranks_abort(int fd, int exit_code) {
+    wait_until_read(fd);
+    MPI_Abort(MPI_COMM_WORLD, exit_code);
+}
+
 void job_abort(const struct failure *failure, int rank) {
     const int fd = rank == 0 ? STDOUT_FILENO : STDERR_FILENO;
     line_failure(failure, fd);
-    wait_until_read(fd);
-    MPI_Abort(MPI_COMM_WORLD, FAILURE_EXIT);
+    ranks_abort(fd, FAILURE_EXIT);
 }
