@@ -38,6 +38,8 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     #: Raised anew for every session: which one.
     session: int
     gauges: dict[str, float]
+    #: Of nodes side by side: which one.
+    node: int = 0
 
 
 class Days(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,7 +125,7 @@ def together(parts: Sequence[Progress]) -> Progress:
         seconds=max(part.seconds for part in parts),
         done=dict(sum((Counter(part.done) for part in parts), Counter[str]())),
         looks=[
-            msgspec.structs.replace(look, session=place[number, look.session])
+            msgspec.structs.replace(look, session=place[number, look.session], node=number)
             for number, part in enumerate(parts)
             for look in part.looks
         ],
@@ -139,12 +141,24 @@ def write(directory: Path, kept: Progress | Days) -> None:
     new.rename(path)
 
 
-def growth(looks: list[Look]) -> dict[str, float]:
+def growth(looks: Sequence[Look]) -> dict[str, float]:
     """Return for each gauge how many times its size of the beginning it has at the end.
 
     The medians of the last and of the first third of the looks, after the first ones; of each session apart, as its
-    processes are others, and of them the worst. A gauge with a limit of its own is compared with that.
+    processes are others, and of them the worst. Of nodes side by side it is the mean: what the journal keeps at a time
+    is drawn, and of several nodes the worst would tell how often was drawn. A gauge with a limit of its own is compared
+    with that, on each node.
     """
+    of_nodes: dict[str, list[float]] = {}
+    for node in sorted({look.node for look in looks}):
+        for name, ratio in _growth_of_node([look for look in looks if look.node == node]).items():
+            of_nodes.setdefault(name, []).append(ratio)
+    return {
+        name: max(ratios) if name in LIMITS else statistics.fmean(ratios) for name, ratios in of_nodes.items()
+    }
+
+
+def _growth_of_node(looks: Sequence[Look]) -> dict[str, float]:
     found: dict[str, float] = {}
     sessions = {look.session for look in looks}
     for session in sessions:
