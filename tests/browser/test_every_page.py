@@ -8,12 +8,14 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.browser.browse import open_page
-from tests.browser.layout import sideways, troubles
+from tests.browser.layout import at_widths, sideways, troubles
 from tests.unit import subjects
 from wulf.page.page import html
 
 pytestmark = pytest.mark.browser
 
+#: Of a telephone, and of a desktop. To open a page takes most of the time, so it is opened once.
+WIDTHS = (390, 1200)
 #: Titles of the tables that are wider than their place.
 CLIPPED = """() => [...document.querySelectorAll(".scroll")]
   .filter((place) => place.scrollWidth > place.clientWidth + 1).map((place) => place.getAttribute("aria-label"))"""
@@ -31,12 +33,12 @@ def test_a_page_fits_a_desktop_and_a_telephone(
 ) -> None:
     file = tmp_path / "page.html"
     file.write_text(html(subjects.page(name, subjects.sample(name, place))), encoding="utf-8")
-    for width in (1200, 390):
-        opened = open_page(chromium, file, width)
-        try:
+    opened = open_page(chromium, file, WIDTHS[0])
+    try:
+        for width in at_widths(opened, WIDTHS):
             assert sideways(opened, "html") <= 0
             assert not list(troubles(opened))
             assert opened.page.evaluate(SQUEEZED) == []
             assert width < 1000 or opened.page.evaluate(CLIPPED) == []
-        finally:
-            opened.page.context.close()
+    finally:
+        opened.page.context.close()
