@@ -53,9 +53,8 @@ def days_of_watch(raised: lab.Lab, directory: Path, days: int = DAYS_GOAL) -> Da
         counts, alarms = report.runs, [*report.open, *report.closed]
         database.append((request.directory / NAME).stat().st_size)
         gauges.append(_gauges(request))
-        schedule = schedule or _Schedule(
-            site
-        )  # a first run leaves the probe on a node, which no schedule has
+        # The first run leaves the probe on the node, which no schedule has put there.
+        schedule = schedule or _Schedule(site)
         left += schedule.round(day)
         print(
             f"day {day + 1} of {days}: {report.last.status if report.last else 'nothing'}, "
