@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.unit import test_guard_state as states
-from tests.unit.test_guard_state import Node
+from tests.unit import guard_states as states
+from tests.unit.guard_states import Node
 
 pytestmark = pytest.mark.root
 
@@ -20,15 +20,8 @@ SACK = "net.ipv4.tcp_sack"
 PARTS = ("1,2", "2", "1,2", "2", "1", "1,2", "0", "2", "1", "1,2", "0")
 
 
-@pytest.fixture
-def node(tmp_path: Path) -> Iterator[Node]:
-    made = Node(tmp_path)
-    yield made
-    made.end()
-
-
 def _delays(node: Node) -> dict[str, str]:
-    rows = (line.split(":\t") for line in states._nic(node).splitlines())
+    rows = (line.split(":\t") for line in states.nic(node).splitlines())
     return {row[0]: row[1] for row in rows if row[0] in ("rx-usecs", "tx-usecs")}
 
 
@@ -38,7 +31,7 @@ def _parameters(node: Node) -> Path:
 
 
 def test_two_parameters_of_a_group_come_and_go_by_themselves(node: Node) -> None:
-    states._ethtool(node)
+    states.ethtool(node)
     node.make("A", *(f"nic.{way}_usecs ethtool eth0 coalesce.{way}-usecs=4" for way in ("rx", "tx")))
     for steps in PARTS:
         assert node.done("part", "A", steps) == ""
@@ -68,8 +61,8 @@ def test_two_lines_of_a_file_come_and_go_by_themselves(node: Node, original: str
 def test_a_profile_that_sets_more_does_not_move_what_stays(node: Node) -> None:
     sets = 'profile) [ "$2" = balanced ] && v=1 || v=0; echo $v >governor; echo $v >/proc/sys/net/ipv4/tcp_sack; '
     node.program("tuned-adm", states.TUNED_ADM.replace("profile) ", sets))
-    states._file(node, "runs", "")
-    file, governor = states._file(node, "active_profile", "balanced\n"), states._file(node, "governor", "1\n")
+    states.write(node, "runs", "")
+    file, governor = states.write(node, "active_profile", "balanced\n"), states.write(node, "governor", "1\n")
     steps = [f"svc.tuned tuned - {file}=throughput", f"k sysctl - {SACK}=2", f"l file - {governor}=5"]
     node.make("A", *steps)
 
@@ -97,7 +90,7 @@ def test_a_profile_that_sets_more_does_not_move_what_stays(node: Node) -> None:
 
 
 def _of_file(node: Node) -> tuple[str, Callable[[str], None], Callable[[], str]]:
-    file = states._file(node, "value", "1\n")
+    file = states.write(node, "value", "1\n")
     return f"k file - {file}=2", lambda value: void(file.write_text(f"{value}\n")), file.read_text
 
 
@@ -111,7 +104,7 @@ def _of_sysctl(node: Node) -> tuple[str, Callable[[str], None], Callable[[], str
 
 
 def _of_stored(node: Node) -> tuple[str, Callable[[str], None], Callable[[], str]]:
-    file = states._file(node, "x.conf", "x = 1\n")
+    file = states.write(node, "x.conf", "x = 1\n")
     text = base64.b64encode(b"x = 2\n").decode()
     return (
         f"k stored - {file}=file:644:{text}",
@@ -121,10 +114,10 @@ def _of_stored(node: Node) -> tuple[str, Callable[[str], None], Callable[[], str
 
 
 def _of_group(node: Node) -> tuple[str, Callable[[str], None], Callable[[], str]]:
-    states._ethtool(node)
+    states.ethtool(node)
     return (
         "k ethtool eth0 coalesce.tx-usecs=20",
-        lambda value: void(states._nic(node, "-C", "eth0", "tx-usecs", f"{value}6")),
+        lambda value: void(states.nic(node, "-C", "eth0", "tx-usecs", f"{value}6")),
         lambda: _delays(node)["tx-usecs"],
     )
 

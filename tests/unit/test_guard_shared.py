@@ -5,22 +5,15 @@ from __future__ import annotations
 import base64
 import json
 import random
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 
 import pytest
 
+from tests.unit import guard_states as states
+from tests.unit.guard_states import Node
 from tests.unit.test_access import NIC
-from tests.unit.test_guard_state import TUNED_ADM, Node, _ethtool, _file, _route, _tuned
 
 pytestmark = pytest.mark.root
-
-
-@pytest.fixture
-def node(tmp_path: Path) -> Iterator[Node]:
-    made = Node(tmp_path)
-    yield made
-    made.end()
 
 
 # --- steps that share a state --------------------------------------------------------------------------------
@@ -71,7 +64,7 @@ def _with(nic: str, steps: Iterable[dict[str, str]]) -> str:
 @pytest.mark.parametrize("seed", range(6))
 def test_of_steps_that_share_a_group_each_is_made_and_taken_back_by_itself(node: Node, seed: int) -> None:
     chance = random.Random(seed)
-    _ethtool(node)
+    states.ethtool(node)
     card = node.directory / "nic.json"
     steps = _drawn(chance, 4, _OF_GROUPS)
     node.make("A", *(step for step, _ in steps))
@@ -86,7 +79,7 @@ def test_of_steps_that_share_a_group_each_is_made_and_taken_back_by_itself(node:
 @pytest.mark.parametrize("seed", range(12))
 def test_changes_that_share_a_group_are_rolled_back_to_any_of_them(node: Node, seed: int) -> None:
     chance = random.Random(seed)
-    _ethtool(node)
+    states.ethtool(node)
     card = node.directory / "nic.json"
     before = []
     for number in range(5):
@@ -103,7 +96,7 @@ def test_a_file_of_parameters_is_the_same_to_the_byte_after_changes_of_several(n
     """Each step has lines of its own, and what it saves of the others is the whole file, which has no last newline."""
     chance = random.Random(seed)
     node.program("ompi_info", f'#!/bin/sh\necho "path:sysconfdir:{node.directory}"\n')
-    path = _file(node, "openmpi-mca-params.conf", "a = 1\nosc = x")
+    path = states.write(node, "openmpi-mca-params.conf", "a = 1\nosc = x")
     written = path.stat().st_mtime_ns
 
     def drawn() -> list[str]:
@@ -133,7 +126,7 @@ def test_routes_that_several_changes_make_and_move_are_rolled_back_to_any_of_the
 ) -> None:
     """What one step sets of all routes of a card another makes, also in the same change."""
     chance = random.Random(seed)
-    _, value = _route(node)
+    _, value = states.route(node)
     pool = {
         "route.rto_min route eth0 rto_min": ("5", "20"),
         "network.cable host_route - 10.9.0.7": ("dev eth0 src 10.9.0.1", "dev eth0 src 10.9.0.1 mtu 1300"),
@@ -158,9 +151,9 @@ def test_routes_that_several_changes_make_and_move_are_rolled_back_to_any_of_the
 @pytest.mark.parametrize("way", ["undone", "rolled back", "rolled back, made apart"])
 def test_tuned_finds_files_as_they_were_when_it_is_put_back(node: Node, way: str) -> None:
     """With every profile it sets what the files of sysctl.d say (reapply_sysctl, which is its default)."""
-    tuned, profile = _tuned(node, "balanced\n")
-    node.program("tuned-adm", TUNED_ADM.replace("touch runs", "touch runs; cat sysctl.conf >kernel"))
-    file, kernel = _file(node, "sysctl.conf", "before\n"), _file(node, "kernel", "before\n")
+    tuned, profile = states.tuned(node, "balanced\n")
+    node.program("tuned-adm", states.TUNED_ADM.replace("touch runs", "touch runs; cat sysctl.conf >kernel"))
+    file, kernel = states.write(node, "sysctl.conf", "before\n"), states.write(node, "kernel", "before\n")
     stored = f"k stored - {file}=file:644:bmV3Cg=="
     if way == "undone":
         node.make("A", tuned, stored)
@@ -176,7 +169,7 @@ def test_tuned_finds_files_as_they_were_when_it_is_put_back(node: Node, way: str
 
 @pytest.mark.parametrize("foreign", [False, True])
 def test_a_route_that_a_later_change_has_moved_is_still_ours(node: Node, foreign: bool) -> None:
-    step, value = _route(node)
+    step, value = states.route(node)
     before = value()
     node.keep("A", "network.cable host_route - 10.9.0.7=dev eth0 src 10.9.0.1")
     node.keep("B", step)
@@ -191,10 +184,10 @@ def test_a_route_that_a_later_change_has_moved_is_still_ours(node: Node, foreign
 
 def test_what_a_later_profile_of_tuned_has_moved_is_still_ours(node: Node) -> None:
     """A profile sets things of its own, and gives them back when it ends."""
-    tuned, profile = _tuned(node, "balanced\n")
+    tuned, profile = states.tuned(node, "balanced\n")
     moves = 'case $2 in balanced) cat kept >low ;; *) cat low >kept; echo 9 >low ;; esac; echo "$2"'
-    node.program("tuned-adm", TUNED_ADM.replace('echo "$2"', moves))
-    low = _file(node, "low", "0\n")
+    node.program("tuned-adm", states.TUNED_ADM.replace('echo "$2"', moves))
+    low = states.write(node, "low", "0\n")
     node.keep("A", f"vm.low file - {low}=1")
     node.keep("B", tuned)
     assert low.read_text() == "9\n"
@@ -206,7 +199,7 @@ def test_what_a_later_profile_of_tuned_has_moved_is_still_ours(node: Node) -> No
 @pytest.mark.parametrize("lost", ["about", "saved.1"])
 def test_a_change_whose_place_is_not_known_is_not_rolled_back_past(node: Node, lost: str) -> None:
     """In which order changes were made says what was before the first of them."""
-    path = _file(node, "x.conf", "x = 0\n")
+    path = states.write(node, "x.conf", "x = 0\n")
     for change, value in (("A", "1"), ("B", "2")):
         text = base64.b64encode(f"x = {value}\n".encode()).decode()
         node.keep(change, f"k stored - {path}=file:644:{text}")

@@ -6,13 +6,13 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.unit import test_guard_state as states
-from tests.unit.test_guard_state import Node
+from tests.unit import guard_states as states
+from tests.unit.guard_states import Node
 from wulf.node.change.guard import FAILED
 
 pytestmark = pytest.mark.root
@@ -49,13 +49,6 @@ RULES = "table inet f { chain in { type filter hook input priority 0; policy acc
 EXEMPT = "net.conntrack firewall eth0 tracking=exempt"
 
 
-@pytest.fixture
-def node(tmp_path: Path) -> Iterator[Node]:
-    made = Node(tmp_path)
-    yield made
-    made.end()
-
-
 def dying(node: Node, tool: str, call: int) -> Path:
     """Let the `call`-th call of a tool from now on die, the first being 0; return the file that counts them."""
     planted = node.programs / tool
@@ -71,22 +64,22 @@ def dying(node: Node, tool: str, call: int) -> Path:
 
 
 def _ethtool(node: Node) -> tuple[str, Callable[[], str]]:
-    states._ethtool(node)
+    states.ethtool(node)
     return "nic.rx_usecs ethtool eth0 coalesce.rx-usecs=4", (node.directory / "nic.json").read_text
 
 
 def _firewall(node: Node) -> tuple[str, Callable[[], str]]:
     node.inside("nft", RULES)
-    return EXEMPT, lambda: states._rules(node)
+    return EXEMPT, lambda: states.rules(node)
 
 
 KINDS: dict[str, Callable[[Node], tuple[str, Callable[[], str]]]] = {
-    "ip": states._route,
+    "ip": states.route,
     "ethtool": _ethtool,
     "nft": _firewall,
-    "tuned-adm": states._tuned_profile,
-    "systemctl": states._unit,
-    "ompi_info": states._mpi_parameter,
+    "tuned-adm": states.tuned_profile,
+    "systemctl": states.unit,
+    "ompi_info": states.mpi_parameter,
 }
 
 
@@ -145,7 +138,7 @@ def test_what_is_no_answer_is_not_one_that_all_is_gone(node: Node, tool: str, sa
 
 
 def test_a_tool_that_dies_always_leaves_the_change_stuck(node: Node) -> None:
-    step, value = states._route(node)
+    step, value = states.route(node)
     before = value()
     node.make("A", step)
     node.program("ip", "#!/bin/sh\nkill -9 $$\n")
@@ -159,7 +152,7 @@ def test_a_tool_that_dies_always_leaves_the_change_stuck(node: Node) -> None:
 def test_what_somebody_else_has_set_is_theirs_although_the_first_look_dies(node: Node) -> None:
     step, value = _ethtool(node)
     node.make("A", step)
-    states._nic(node, "-C", "eth0", "rx-usecs", "20")
+    states.nic(node, "-C", "eth0", "rx-usecs", "20")
     dying(node, "ethtool", 0)
     assert "left\tnic.rx_usecs" in node.done("undo", "A")
     assert '"rx-usecs": "20"' in value()
@@ -181,7 +174,7 @@ def traced(
 
 
 def test_a_file_that_does_not_open_still_has_the_lines_of_the_change(node: Node) -> None:
-    file = states._file(node, "etc/90-wulf.conf", "a = 1\n")
+    file = states.write(node, "etc/90-wulf.conf", "a = 1\n")
     node.make("A", f"k stored - {file}=file:644:YSA9IDEKYiA9IDIK")
     assert file.read_text() == "a = 1\nb = 2\n"
     assert "not put back" in traced(node, str(file), "error=EIO", "undo", "A").stdout
@@ -194,11 +187,11 @@ def test_a_link_that_comes_between_two_looks_is_not_followed(node: Node) -> None
     """A directory may be somebody's who would have root read a file for him, and write it as his."""
     if shutil.which("strace") is None:
         pytest.skip("strace is not installed (apt install strace)")
-    file, secret = states._file(node, "his.conf", "a = 1\n"), states._file(node, "secret", "secret = 1\n")
+    file, secret = states.write(node, "his.conf", "a = 1\n"), states.write(node, "secret", "secret = 1\n")
     argv = node.argv("begin", "A", "me", "600")
     only = ["-P", str(file), "-e", "trace=openat", "-e", "inject=openat:delay_enter=3000000"]
     argv[4:4] = ["strace", "-qq", "-o", str(node.directory / "trace"), *only]
-    plan = states._file(node, "plan", f"k\tstored\t-\t{file}\tfile:644:YSA9IDEKYiA9IDIK\n")
+    plan = states.write(node, "plan", f"k\tstored\t-\t{file}\tfile:644:YSA9IDEKYiA9IDIK\n")
     with plan.open() as text:
         begun = subprocess.Popen(argv, stdin=text, stdout=subprocess.DEVNULL)
     time.sleep(1)
@@ -212,7 +205,7 @@ def test_a_link_that_comes_between_two_looks_is_not_followed(node: Node) -> None
 @pytest.mark.parametrize("later", [False, True], ids=["the last step", "another step follows"])
 def test_a_line_goes_although_the_guard_was_ended_right_after_it_wrote_it(node: Node, later: bool) -> None:
     """Nothing had yet recorded that the line was the change's: it stayed, and the change was "undone"."""
-    file, other = (states._file(node, f"etc{number}/90-wulf.conf", "a = 1\n") for number in (1, 2))
+    file, other = (states.write(node, f"etc{number}/90-wulf.conf", "a = 1\n") for number in (1, 2))
     plan = f"k\tstored\t-\t{file}\tfile:644:YSA9IDEKYiA9IDIK\n"
     node.done("begin", "A", "me", "600", stdin=plan + (plan.replace(str(file), str(other)) if later else ""))
     killed = traced(node, str(file.parent), "signal=KILL", "apply", "A", call="fsync")
@@ -227,7 +220,7 @@ def test_a_line_goes_although_the_guard_was_ended_right_after_it_wrote_it(node: 
 @pytest.mark.parametrize("when", [1, 2, 3])
 def test_a_directory_that_does_not_open_is_not_one_without_files(node: Node, verb: str, when: int) -> None:
     files = [
-        states._file(node, f"cpu{cpu}/state{state}/disable", "0\n") for cpu in (0, 1) for state in (0, 1)
+        states.write(node, f"cpu{cpu}/state{state}/disable", "0\n") for cpu in (0, 1) for state in (0, 1)
     ]
     plan = f"k\tidle_states\t-\t{node.directory}/cpu*/state*/disable\tdisabled: state1\n"
     node.done("begin", "A", "me", "600", stdin=plan)
@@ -250,7 +243,7 @@ def test_rules_stay_ours_while_nft_is_not_there(node: Node) -> None:
     node.inside("umount", nft)
     assert node.journal("A") == "stuck"
     node.done("undo", "A")
-    assert "wulf" not in states._rules(node)
+    assert "wulf" not in states.rules(node)
     assert (node.directory / "rules").read_text() == ""
 
 
@@ -260,7 +253,7 @@ def test_a_legacy_rule_is_gone_when_its_program_says_so(node: Node) -> None:
     node.make("A", EXEMPT)
     rules = node.directory / "rules"
     both = rules.read_text()
-    states._file(node, "dies", "")
+    states.write(node, "dies", "")
     assert "not put back" in node.guard("undo", "A").stdout
     assert (node.journal("A"), rules.read_text()) == ("stuck", both)
     (node.directory / "dies").unlink()
@@ -325,13 +318,13 @@ def test_what_a_tool_only_says_to_have_done_is_not_done(node: Node, tool: str) -
 
 def test_rules_that_nft_only_says_to_have_made_are_not_made(node: Node) -> None:
     node.inside("nft", RULES)
-    before = states._rules(node)
+    before = states.rules(node)
     nft = shutil.which("nft", path="/usr/sbin:/sbin:/usr/bin:/bin")
     node.program("nft", ONLY_ANSWERS.format(asked=ASKED["nft"], real=nft))
     node.done("begin", "A", "me", "600", stdin=EXEMPT.replace(" ", "\t").replace("=", "\t") + "\n")
     done = node.guard("apply", "A")
     assert (done.returncode, "no rule for eth0 is there" in done.stdout) == (FAILED, True)
-    assert (node.journal("A"), states._rules(node)) == ("undone", before)
+    assert (node.journal("A"), states.rules(node)) == ("undone", before)
 
 
 #: As nft does where rules are of iptables-nft: it warns, in the middle of a line where the listing is long.
@@ -349,13 +342,13 @@ sys.exit(done.returncode)
 
 def test_what_a_tool_warns_of_is_no_part_of_what_it_says(node: Node) -> None:
     node.inside("nft", RULES)
-    before = states._rules(node)
+    before = states.rules(node)
     nft = shutil.which("nft", path="/usr/sbin:/sbin:/usr/bin:/bin")
     node.program("nft", f"#!{sys.executable} -S\n{WARNS.format(nft=nft)}")
     node.make("A", EXEMPT)
-    assert 'accept comment "wulf"' in states._rules(node)
+    assert 'accept comment "wulf"' in states.rules(node)
     node.done("undo", "A")
-    assert states._rules(node) == before
+    assert states.rules(node) == before
 
 
 #: Writes down that it was called, and hangs.
@@ -367,7 +360,7 @@ SETTINGS = [
 
 def test_who_looks_asks_a_tool_that_hangs_once(node: Node) -> None:
     """Who puts something back waits for who looks."""
-    states._ethtool(node)
+    states.ethtool(node)
     node.keep("A", *SETTINGS)
     node.program("ethtool", HANGS)
     assert all("it is not asked again" in row[6] for row in node.rows("set"))
@@ -377,8 +370,8 @@ def test_who_looks_asks_a_tool_that_hangs_once(node: Node) -> None:
 @pytest.mark.thorough
 def test_a_tool_that_hangs_does_not_keep_the_rest_from_coming_back(node: Node) -> None:
     """Each of its settings was waited for again and again, and a watcher ended the undo before it came to the rest."""
-    states._ethtool(node)
-    file = states._file(node, "other", "old\n")
+    states.ethtool(node)
+    file = states.write(node, "other", "old\n")
     node.make("A", *SETTINGS, f"other file - {file}=new")
     node.program("ethtool", HANGS)
     undo = subprocess.run(node.argv("undo", "A"), capture_output=True, text=True, timeout=400, check=False)
@@ -389,7 +382,7 @@ def test_a_tool_that_hangs_does_not_keep_the_rest_from_coming_back(node: Node) -
 
 
 def test_a_tool_that_complains_without_end_takes_no_memory(node: Node) -> None:
-    step, value = states._route(node)
+    step, value = states.route(node)
     before = value()
     node.make("A", step)
     node.program("ip", '#!/bin/sh\nhead -c 10000000 /dev/zero >&2 && touch "$PLACE/all"\nexit 1\n')
@@ -403,7 +396,7 @@ def test_a_tool_that_complains_without_end_takes_no_memory(node: Node) -> None:
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed (apt install strace)")
 def test_a_cpu_that_is_offline_keeps_the_others_from_nothing(node: Node) -> None:
     """Its files of the frequency stay, and are EBUSY."""
-    first, second = (states._file(node, f"cpu{number}/governor", "old\n") for number in (0, 1))
+    first, second = (states.write(node, f"cpu{number}/governor", "old\n") for number in (0, 1))
     busy = ["strace", "-qq", "-o", f"{node.directory}/trace", "-P", str(second), "-e", "trace=read,write"]
     busy += ["-e", "inject=read,write:error=EBUSY"]
 
