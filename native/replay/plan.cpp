@@ -29,8 +29,8 @@ class Planner {
         records_.emplace(trace_, options_, *messages_, states_);
         for (uint32_t rank = 0; rank < plan_.ranks; rank++) {
             states_[rank].reserve();
-            if (trace_.is_wild(rank))
-                states_[rank].wild = senders(trace_.stream(rank));
+            if (const auto late = trace_.late_receives(rank); late != LateReceives::NONE)
+                states_[rank].senders = senders(trace_.stream(rank), late);
             trace_.stream(rank).rewind();
             turns_.again(rank);
         }

@@ -9,8 +9,8 @@
 
 #include "replay/collectives.hpp"
 #include "replay/messages.hpp"
+#include "replay/senders.hpp"
 #include "replay/trace.hpp"
-#include "replay/wild.hpp"
 
 namespace wulf {
 
@@ -52,8 +52,8 @@ struct alignas(64) RankState {
 
     trace_record expanded{};         // whose moves these are
     std::vector<uint32_t> sequences; // collectives so far, by communicator
-    std::vector<Sender> wild;        // who sent what receives from anybody get, in order
-    size_t next_wild = 0;
+    std::vector<Sender> senders;     // of receives of which the end says who it was, in order
+    size_t next_sender = 0;
 
     // What a rank usually needs is side by side in memory.
     void reserve() {

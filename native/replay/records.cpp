@@ -51,8 +51,8 @@ uint32_t Records::begin_send(uint32_t rank, const trace_record &record) {
 uint32_t Records::begin_receive(uint32_t rank, const trace_record &record) {
     Sender sender{record.peer, record.tag};
     const bool ends_later = record.kind == TRACE_IRECV || record.kind == TRACE_RECV_INIT;
-    if ((record.flags & TRACE_WILD) && ends_later)
-        sender = wild_sender(rank);
+    if (ends_later && is_late(trace_.late_receives(rank), record))
+        sender = late_sender(rank);
     if (sender.peer == TRACE_NOBODY || sender.peer == TRACE_ANY)
         return NO_SLOT; // of one from anybody: it never ended
     const auto &[number, context, members] = place(rank, record.comm);
@@ -60,11 +60,11 @@ uint32_t Records::begin_receive(uint32_t rank, const trace_record &record) {
     return messages_.post({context, from, rank, sender.tag}, record.bytes);
 }
 
-Sender Records::wild_sender(uint32_t rank) {
+Sender Records::late_sender(uint32_t rank) {
     auto &state = states_[rank];
-    if (state.next_wild == state.wild.size())
-        trace_.stream(rank).fail("a receive from anybody that was not counted");
-    return state.wild[state.next_wild++];
+    if (state.next_sender == state.senders.size())
+        trace_.stream(rank).fail("a receive that was not counted");
+    return state.senders[state.next_sender++];
 }
 
 // --- requests ------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ class Records {
     [[noreturn]] void refuse_kind(uint32_t rank, uint8_t kind) const;
     uint32_t begin_send(uint32_t rank, const trace_record &record);
     uint32_t begin_receive(uint32_t rank, const trace_record &record);
-    Sender wild_sender(uint32_t rank);
+    Sender late_sender(uint32_t rank);
     void finish(uint32_t rank, uint32_t slot, bool is_send) { states_[rank].alone = {slot, is_send}; }
 
     Request &request(uint32_t rank, uint32_t number);

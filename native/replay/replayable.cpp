@@ -14,7 +14,7 @@ constexpr std::pair<trace_unsound, const char *> REASONS[] = {
     {TRACE_ONE_SIDED, "one-sided communication"},
     {TRACE_PROCESSES, "processes that are started or joined"},
     {TRACE_INTER, "communication between two groups"},
-    {TRACE_CANCELLED, "requests that are cancelled"},
+    {TRACE_CANCELLED, "cancelled requests that are no receives, or whose end it did not see"},
     {TRACE_PASSED, "calls that are not recorded"},
 };
 

@@ -268,7 +268,7 @@ Trace::Trace(std::span<const std::byte> bytes, const std::string &name) : name_(
     std::iota(world.begin(), world.end(), 0);
     communicators_.add(world);
     locals_.resize(ranks());
-    is_wild_.resize(ranks());
+    late_.resize(ranks());
     for (size_t rank = 0; rank < ranks(); rank++)
         scan(rank);
 }
@@ -305,17 +305,18 @@ void Trace::scan(size_t rank) {
     locals[TRACE_SELF] = {.global = communicators_.make(self, false, made), .rank = 0};
     auto &stream = streams_[rank];
     stream.rewind();
-    bool is_wild = false;
+    bool is_wild = false, cancels = false;
     uint64_t messages = 0;
     for (Event event; stream.next(event);) {
         const uint8_t kind = event.record.kind;
         messages += kind < 64 ? MESSAGES >> kind & 1 : 0;
         is_wild |= (event.record.flags & TRACE_WILD) != 0;
+        cancels |= kind == TRACE_CANCEL;
         has_synchronous_ |= kind == TRACE_SSEND || kind == TRACE_ISSEND || kind == TRACE_SSEND_INIT;
         if (kind == TRACE_COMMUNICATOR)
             learn(rank, event, made);
     }
-    is_wild_[rank] = is_wild;
+    late_[rank] = cancels ? LateReceives::ALL : is_wild ? LateReceives::WILD : LateReceives::NONE;
     messages_ += messages;
     stream.rewind();
 }

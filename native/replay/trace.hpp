@@ -92,6 +92,10 @@ class Stream {
     trace_threads threads_{};
 };
 
+// Receives of which only the end says who sent what they got: those from anybody; all, where some were taken
+// back.
+enum class LateReceives : uint8_t { NONE, WILD, ALL };
+
 class Trace {
   public:
     // Throws InputError.
@@ -120,8 +124,8 @@ class Trace {
     [[nodiscard]] uint64_t slots() const;
     // Records that send or receive a message, those of collectives not among them.
     [[nodiscard]] uint64_t messages() const { return messages_; }
-    // Whether a rank received from anybody.
-    [[nodiscard]] bool is_wild(size_t rank) const { return is_wild_[rank]; }
+    // Of which receives of a rank only the end says who sent what they got.
+    [[nodiscard]] LateReceives late_receives(size_t rank) const { return late_[rank]; }
     // Whether any message is sent by agreement whatever its size (MPI_Ssend and the like).
     [[nodiscard]] bool has_synchronous() const { return has_synchronous_; }
 
@@ -133,7 +137,7 @@ class Trace {
     std::vector<Stream> streams_;
     Communicators communicators_;
     std::vector<std::vector<LocalCommunicator>> locals_; // [rank][number]
-    std::vector<bool> is_wild_;
+    std::vector<LateReceives> late_;
     uint64_t messages_ = 0;
     bool has_synchronous_ = false;
     std::string_view note_;

@@ -72,7 +72,7 @@ enum trace_unsound {
     TRACE_PROCESSES, /* processes were started or joined */
     TRACE_INTER,     /* two groups talked with each other (inter-communicator) */
     TRACE_FILES,     /* files were read or written through MPI: their time is kept as it was */
-    TRACE_CANCELLED, /* a request was cancelled */
+    TRACE_CANCELLED, /* a request was cancelled that is no receive, or whose end was not seen */
     TRACE_PASSED,    /* calls that this tracer does not know moved data */
 };
 
@@ -110,7 +110,7 @@ enum trace_kind {
     TRACE_WAIT = 32,      /* it was waited for, alone or with all others of the call */
     TRACE_WAIT_SOME = 33, /* it came first, or among the first, of those waited for */
     TRACE_TEST = 34,      /* it was looked for, and was there */
-    TRACE_CANCEL = 35,
+    TRACE_CANCEL = 35,    /* a receive that ends with TRACE_NOBODY after it was taken back */
 
     /* Of all ranks of `comm`: `bytes` the rank's own part, `peer` the root or TRACE_NOBODY; `request` where
      * the call begins it only. See docs/reference for what the bytes of each are. */

@@ -71,14 +71,29 @@ struct completions {
         is_unknown; /* a request that is none of ours: of a file, of memory of others, of the program's own */
 };
 
+/* Whether MPI_Cancel took a receive back, which its end alone says. What has become of a send is not known.
+ */
+static bool was_taken_back(struct request *request, const MPI_Status *status) {
+    int was_cancelled = 0;
+    if (!request->is_cancelled)
+        return false;
+    request->is_cancelled = false;
+    const bool is_plain = request->is_receive && !request->is_blind && request->beside == 0;
+    if (status == MPI_STATUS_IGNORE || PMPI_Test_cancelled(status, &was_cancelled) != MPI_SUCCESS ||
+        (was_cancelled && !is_plain))
+        tracer_mark(TRACE_CANCELLED);
+    return was_cancelled;
+}
+
 static void end(struct completions *so_far, uint32_t number, const MPI_Status *status) {
-    const struct request *request = request_get(number);
+    struct request *request = request_get(number);
     struct trace_record record = {.kind = (uint8_t)so_far->kind,
                                   .flags = so_far->records > 0 ? TRACE_NEXT : 0,
                                   .comm = request->comm,
                                   .peer = TRACE_NOBODY,
                                   .request = number};
-    if (request->is_receive && !request->is_blind && status != MPI_STATUS_IGNORE) {
+    if (!was_taken_back(request, status) && request->is_receive && !request->is_blind &&
+        status != MPI_STATUS_IGNORE) {
         record.peer = peer_of(status->MPI_SOURCE);
         record.tag = tag_of(status->MPI_TAG);
         record.bytes = bytes_received(status);

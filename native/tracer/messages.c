@@ -124,6 +124,8 @@ static void freed(uint32_t number) {
     for (uint32_t beside = 0; number != 0; number = beside) {
         const struct request *request = request_get(number);
         beside = request->beside;
+        if (request->is_cancelled) /* nobody will know whether it was */
+            tracer_mark(TRACE_CANCELLED);
         tracer_add((struct trace_record){
             .kind = TRACE_FREE, .comm = request->comm, .peer = TRACE_NOBODY, .request = number});
         request_remove(number);
@@ -131,9 +133,12 @@ static void freed(uint32_t number) {
 }
 
 static void cancelled(MPI_Request handle) {
-    tracer_add(
-        (struct trace_record){.kind = TRACE_CANCEL, .peer = TRACE_NOBODY, .request = request_find(handle)});
-    tracer_mark(TRACE_CANCELLED);
+    const uint32_t number = request_find(handle);
+    tracer_add((struct trace_record){.kind = TRACE_CANCEL, .peer = TRACE_NOBODY, .request = number});
+    if (number == 0)
+        tracer_mark(TRACE_CANCELLED);
+    else
+        request_get(number)->is_cancelled = true;
 }
 
 /* --- messages that were matched before they are received ------------------------------------------------ */

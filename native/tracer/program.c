@@ -11,6 +11,7 @@
 
 #include "tracer/collect.h"
 #include "tracer/library.h"
+#include "tracer/requests.h"
 #include "tracer/wrap.h"
 
 #define USUAL_LIMIT ((uint64_t)1 << 30)
@@ -148,6 +149,8 @@ OWN(Finalize, int, (void)) {
     const uint64_t now = ticks_now();
     if (tracer.is_open) {
         tracer.is_open = false;
+        if (request_some_cancelled())
+            tracer_mark(TRACE_CANCELLED);
         tracer_tell_threads();
         if (stream_finish(ticks_to_ns(now - tracer.begun)) != 0)
             fprintf(stderr, "wulf-tracer: %s: %s\n", stream_path(), strerror(errno));

@@ -118,3 +118,10 @@ void request_remove(uint32_t number) {
     own.all[number].next = own.free;
     own.free = number;
 }
+
+bool request_some_cancelled(void) {
+    for (uint32_t number = 1; number <= own.used; number++)
+        if (own.all[number].is_cancelled)
+            return true;
+    return false;
+}

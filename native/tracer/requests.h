@@ -12,9 +12,10 @@ struct request {
     uint32_t beside; /* the number of another that is complete with this one; 0: none */
     uint16_t comm;
     bool is_receive, is_persistent;
-    bool is_idle;  /* persistent, and not started */
-    bool is_blind; /* its status says nothing */
-    bool is_taken; /* a thread is in a call that may complete it */
+    bool is_idle;      /* persistent, and not started */
+    bool is_blind;     /* its status says nothing */
+    bool is_cancelled; /* MPI_Cancel was called: its end says whether it was taken back */
+    bool is_taken;     /* a thread is in a call that may complete it */
 };
 
 /* Number a request; 0 when there is no memory for it. */
@@ -27,5 +28,7 @@ uint32_t request_take(MPI_Request handle);
 struct request *request_get(uint32_t number);
 /* It is over: the number will be another one's. */
 void request_remove(uint32_t number);
+/* Whether one was cancelled whose end has not been seen. */
+bool request_some_cancelled(void);
 
 #endif

@@ -445,11 +445,42 @@ static void between(void) {
   MPI_Comm_free(&half);
 }
 
+static void take_back(MPI_Request *request) {
+  MPI_Cancel(request);
+  MPI_Wait(request, MPI_STATUS_IGNORE);
+}
+
+/* Three receives that get nothing, a message like those they waited for, and
+ * one that is cancelled when its message has come. */
 static void cancels(void) {
+  MPI_Request one, any, again;
+  MPI_Irecv(to, 4, MPI_INT, left, 1, MPI_COMM_WORLD, &one);
+  MPI_Irecv(to, 4, MPI_INT, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &any);
+  MPI_Recv_init(to, 4, MPI_INT, left, 1, MPI_COMM_WORLD, &again);
+  for (int round = 0; round < 2; round++) {
+    MPI_Start(&again);
+    take_back(&again);
+  }
+  take_back(&any);
+  take_back(&one);
+  MPI_Request_free(&again);
+  MPI_Barrier(MPI_COMM_WORLD), together++;
+  MPI_Sendrecv(data, 4, MPI_INT, right, 1, to, 4, MPI_INT, left, 1,
+               MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  sends(16), gets(16);
+  MPI_Irecv(to, 4, MPI_INT, left, 2, MPI_COMM_WORLD, &one);
+  MPI_Ssend(data, 4, MPI_INT, right, 2, MPI_COMM_WORLD);
+  MPI_Barrier(MPI_COMM_WORLD), together++;
+  take_back(&one);
+  sends(16), gets(16);
+}
+
+/* Nobody sees what becomes of it. */
+static void forgets(void) {
   MPI_Request request;
   MPI_Irecv(to, 4, MPI_INT, left, 1, MPI_COMM_WORLD, &request);
   MPI_Cancel(&request);
-  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  MPI_Request_free(&request);
 }
 
 static void many(void) {
@@ -507,6 +538,7 @@ int main(int count, char **words) {
 #if MPI_VERSION >= 4
                   {"large", large},
 #endif
+                  {"cancels", cancels},
                   {"many", many},
                   /* "all" ends here. */
                   {"", NULL},
@@ -515,7 +547,7 @@ int main(int count, char **words) {
 #endif
                   {"files", files},
                   {"between", between},
-                  {"cancels", cancels},
+                  {"forgets", forgets},
                   {"killed", killed},
                   {"windows", windows},
                   {"dies", dies}};

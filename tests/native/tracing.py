@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from tests.native import programs
-from wulf.base.trace.layout import Kind
+from wulf.base.trace.layout import NOBODY, Kind
 from wulf.base.trace.reader import Entry, Stream, Trace, read
 from wulf.base.trace.writer import pack
 
@@ -111,12 +111,19 @@ def counted(stream: Stream) -> list[int]:
     got: list[int] = []
     together = 0
     begun: dict[int, Entry] = {}  # by request
+    cancelled: set[int] = set()  # requests
     for record in stream.records():
         together += Kind.BARRIER <= record.kind <= Kind.MAKE_COMMUNICATOR
         if record.kind in INITS | BEGUN:
             begun[record.request] = record
         elif record.kind is Kind.FREE:
             begun.pop(record.request, None)
+        elif record.kind is Kind.CANCEL:
+            cancelled.add(record.request)
+        elif record.kind in COMPLETED and record.request in cancelled:
+            cancelled.remove(record.request)
+            if record.peer == NOBODY:
+                continue
         sent += _sent(record, begun)
         got += _got(record, begun)
     return [len(sent), sum(sent), len(got), sum(got), together]

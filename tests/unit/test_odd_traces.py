@@ -58,7 +58,7 @@ REFUSED = {
     "a start of no request": "the start of a request that was not made for it, or runs",
     "a wait for request 0": "damaged: a request of number 0",
     "huge numbers of requests": "damaged: a request of number 4294967295",
-    "cancelled requests": "rank 0 uses requests that are cancelled",
+    "cancelled requests": "rank 0 uses cancelled requests that are no receives, or whose end it did not see",
     "a communicator made twice": OTHERS,
     "a communicator never made": "a communicator that was never made: number 5",
     "a communicator of nobody": "a communicator with a rank that does not exist",

@@ -223,6 +223,14 @@ def test_threads_at_the_same_time_are_marked(tmp_path):
                 *call(0, "Irecv", 600, 700, ["mpi_irecv_request", 7]),
                 *call(0, "Wait", 800, 900, ["mpi_request_cancelled", 7]),
             ],
+            None,
+            "",
+        ),
+        (
+            [
+                *call(0, "Isend", 600, 700, ["mpi_isend", 1, 0, 3, 8, 7]),
+                *call(0, "Wait", 800, 900, ["mpi_request_cancelled", 7]),
+            ],
             Unsound.CANCELLED,
             "",
         ),

@@ -30,7 +30,7 @@ UNSOUND: dict[Unsound, str] = {
     Unsound.ONE_SIDED: "memory of other ranks is used",
     Unsound.PROCESSES: "processes are started or joined",
     Unsound.INTER: "two groups talk with each other",
-    Unsound.CANCELLED: "requests are cancelled",
+    Unsound.CANCELLED: "requests are cancelled that are no receives, or whose end was not seen",
     Unsound.PASSED: "calls that are not recorded move data",
 }
 #: How the names of calls on files begin.

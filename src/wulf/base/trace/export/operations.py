@@ -21,7 +21,7 @@ Verb = Literal["compute", "send", "receive", "begin_send", "begin_receive", "wai
 #: Tags of messages that collectives are made of begin here; programs may use those below.
 FIRST_TAG = 1 << 22
 
-_LOOKS = {Kind.PHASE, Kind.PROBE, Kind.CANCEL, Kind.OTHER}
+_LOOKS = {Kind.PHASE, Kind.PROBE, Kind.OTHER}
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,10 @@ class Operation:
     #: Of a collective.
     kind: Kind = Kind.BARRIER
     sizes: tuple[int, ...] = ()
+
+
+#: In place of a receive that was taken back.
+_NOTHING = Operation("compute")
 
 
 def exported(trace: Trace, *, whole: frozenset[Kind] = frozenset()) -> list[list[Operation]]:
@@ -80,7 +84,8 @@ class _Rank:
         self._groups = {WORLD: Group(tuple(range(stream.ranks))), SELF: Group((stream.rank,))}
         self._done: list[Operation] = []
         self._open: dict[int, int] = {}  # request → number of what was begun
-        self._places: dict[int, int] = {}  # number → place of a receive from anybody
+        self._places: dict[int, int] = {}  # number → place of a receive that has not ended
+        self._cancelled: set[int] = set()  # requests
         self._made: dict[int, Entry] = {}
         self._begun: dict[int, Entry] = {}  # request → collective
         self._collectives: dict[int, int] = {}
@@ -91,7 +96,7 @@ class _Rank:
             if entry.compute_ns:
                 self._done.append(Operation("compute", compute_ns=entry.compute_ns))
             self._take(entry)
-        return self._done
+        return [one for one in self._done if one is not _NOTHING]
 
     def _take(self, entry: Entry) -> None:
         kind = entry.kind
@@ -158,21 +163,36 @@ class _Rank:
             return
         self._numbers += 1
         self._open[entry.request if request is None else request] = self._numbers
-        if ANY in (entry.peer, entry.tag):
+        if verb == "begin_receive":
             self._places[self._numbers] = len(self._done)
         peer = NOBODY if entry.peer == ANY else self._world(entry.comm, entry.peer)
         self._done.append(Operation(verb, peer, entry.bytes, entry.tag, self._numbers))
 
     def _ended(self, entry: Entry) -> None:
-        number = self._open.get(entry.request)
-        if number in self._places:
-            place = self._places.pop(number)
-            found = replace(self._done[place], peer=self._world(entry.comm, entry.peer), tag=entry.tag)
-            self._done[place] = found
+        self._receive_ended(entry)
         begun = self._begun.pop(entry.request, None)
         if begun is not None:
             self._messages(begun)
         self._end(entry.request)
+
+    def _receive_ended(self, entry: Entry) -> None:
+        """Its end says what a receive from anybody got, and whether one that was cancelled got anything."""
+        was_cancelled = entry.request in self._cancelled
+        self._cancelled.discard(entry.request)
+        number = self._open.get(entry.request)
+        if number not in self._places:
+            return
+        place = self._places.pop(number)
+        begun = self._done[place]
+        if was_cancelled and entry.peer == NOBODY:
+            self._done[place] = _NOTHING
+            del self._open[entry.request]
+        elif begun.peer == NOBODY or begun.tag == ANY:
+            peer = self._world(entry.comm, entry.peer)
+            self._done[place] = replace(begun, peer=peer, tag=entry.tag)
+
+    def _cancel(self, entry: Entry) -> None:
+        self._cancelled.add(entry.request)
 
     def _end(self, request: int) -> None:
         number = self._open.pop(request, None)
@@ -219,4 +239,5 @@ _TAKES: dict[Kind, Callable[[_Rank, Entry], None]] = {
     Kind.START: _Rank._start,
     Kind.FREE: _Rank._free,
     **dict.fromkeys((Kind.WAIT, Kind.WAIT_SOME, Kind.TEST), _Rank._ended),
+    Kind.CANCEL: _Rank._cancel,
 }

@@ -235,11 +235,14 @@ class Ranks:
         self._end(rank, thread, time, request)
 
     def _cancelled(self, rank: Rank, thread: Thread, time: int, request: int) -> None:
-        rank.marks.add(Unsound.CANCELLED)
-        begun = rank.requests.pop(request, None)
-        if begun is not None:
-            rank.release(begun.request)
-            self._add(rank, thread, time, Record(Kind.CANCEL, request=begun.request))
+        begun = rank.requests.get(request)
+        if begun is None or begun.kind is not Kind.IRECV:
+            rank.marks.add(Unsound.CANCELLED)
+        if begun is None:
+            return
+        self._add(rank, thread, time, Record(Kind.CANCEL, request=begun.request))
+        begun.peer = NOBODY  # a receive got no message
+        self._end(rank, thread, time, request)
 
     def _probe(self, rank: Rank, thread: Thread, time: int, *said: int) -> None:
         source, comm, tag, message = said
