@@ -119,6 +119,15 @@ def test_what_an_older_calibration_lacks_is_said_where_the_program_needs_it(tmp_
     assert "connection" in other
 
 
+@pytest.mark.parametrize(("size", "is_said"), [(fixture.SIZES[-1], False), (2 * fixture.SIZES[-1], True)])
+def test_messages_larger_than_any_that_was_measured_are_told(tmp_path, size, is_said):
+    run = fixture.calibrated_run(tmp_path / "run", (fixture.BETWEEN,))
+    trace = fixture.ping_pong(tmp_path / "large.wtrace", size)
+    found = predicting.predict(asking.PredictRequest(source=trace, run=run, what_if=None), lambda _: None)
+    said = "100 % of the bytes of its sends are in messages larger than 1 MiB"
+    assert any(note.startswith(said) for note in found.notes) is is_said
+
+
 def synchronous(path, count):
     """Rank 0 sends synchronously, and is sent to."""
     streams = []

@@ -15,8 +15,10 @@ from wulf.base.errors import UsageError
 from wulf.base.store import Run
 from wulf.base.text import count
 from wulf.base.trace.layout import Flag, Kind
+from wulf.base.trace.messages import SENDS
 from wulf.base.trace.reader import Trace, read_verified
 from wulf.base.trace.summary import file_calls, overlaps
+from wulf.base.units import format_bytes
 from wulf.node.replay import contending, program_traces, sharing
 from wulf.node.replay.calibrated import Calibrated, finder, other_runs
 from wulf.node.replay.fields import Engine
@@ -29,6 +31,8 @@ from wulf.stats.prediction.scenario import Scenario
 
 #: The curve goes up to so many times the latency now, and this at least [s].
 FAR, FAR_S = 50.0, 1e-3
+#: Messages beyond the calibrated sizes are worth a word from this part of the bytes on.
+LARGER_SHARE = 0.1
 #: Of a timeline: rows and cells at most, and calls of a rank that are looked at closely.
 ROWS, CELLS, CLOSE_CALLS = 16, 200, 40
 
@@ -234,6 +238,7 @@ def _known(
         *calibrated.notes,
         *base.between.not_told.values(),
         *_not_measured(calibrated.between, records),
+        *_larger_than_measured(calibrated.between, records),
         *_of_nodes(request),
     ]
 
@@ -262,6 +267,22 @@ def _not_measured(between: calibrate.Way, records: Sequence[NDArray[np.void]]) -
         ),
     ]
     return [f"{between.origin} does not tell {what}; {calibrate.MEASURE}" for what, lacks in lacking if lacks]
+
+
+def _larger_than_measured(between: calibrate.Way, records: Sequence[NDArray[np.void]]) -> list[str]:
+    """Say how much of what is sent is in messages larger than any that was measured."""
+    largest = max(between.points[calibrate.ROUND_TRIP].sizes)
+    sizes = np.concatenate(
+        [one["bytes"][np.isin(one["kind"], SENDS) & (one["peer"] >= 0)] for one in records]
+    )
+    share = float(sizes[sizes > largest].sum(dtype=float)) / max(float(sizes.sum(dtype=float)), 1.0)
+    if share < LARGER_SHARE:
+        return []
+    return [
+        f"{100 * share:.0f} % of the bytes of its sends are in messages larger than {format_bytes(largest)}, the "
+        f"largest that {between.origin} measured: they are taken to go on as smaller ones do, and how far two that "
+        "meet get in each other's way is not known; measure them, too (wulf measure --plan)"
+    ]
 
 
 def _of_nodes(request: PredictRequest) -> list[str]:
