@@ -34,7 +34,7 @@ from wulf.base import store
 from wulf.base.errors import WulfError
 from wulf.base.native import build
 from wulf.base.records import Predicted
-from wulf.base.units import format_time
+from wulf.base.units import format_share, format_time
 from wulf.node.replay import asking, predicting
 from wulf.tools.hpcc import program as hpcc
 
@@ -274,7 +274,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         """Half the range of the launches ÷ their median; unknown of one."""
         if len(self.times) < 2:
             return "not known"
-        return f"±{(max(self.times) - min(self.times)) / 2 / statistics.median(self.times):.0%}"
+        return f"±{50 * (max(self.times) - min(self.times)) / statistics.median(self.times):.1f} %"
 
 
 def rows(directory: Path) -> list[Row]:
@@ -318,7 +318,7 @@ def table(found: Sequence[Row], directory: Path) -> str:
         lines.append(
             f"| {row.program} | `{row.how}` | {format_time(statistics.median(row.before))} "
             f"| {format_time(last.value)} ({format_time(low)} to {format_time(high)}) "
-            f"| {format_time(statistics.median(row.times))} | {row.noise} | {row.error:+.1%} "
+            f"| {format_time(statistics.median(row.times))} | {row.noise} | {format_share(row.error)} "
             f"| {row.inside} of {len(row.times)} |"
         )
     return "\n".join(lines) + "\n"
