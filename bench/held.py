@@ -8,7 +8,8 @@ down, from what was measured until then; only after that it is launched. Predict
 launches differ. Goals: at least 93 % of launches inside the interval for one launch, median error at most 3 %.
 
 `--rounds=N` (10), `--quick` (4 rounds of four programs); `--keep=DIRECTORY` keeps what is measured, and goes on there
-where it was ended; `--from=DIRECTORY` only judges it; `--write` puts the table into docs/explanation/prediction.md.
+where it was ended; `--from=DIRECTORY` only judges it (`--anew`: predicts again from what was measured before each
+launch, where the program has changed since); `--write` puts the table into docs/explanation/prediction.md.
 The nodes are those of the virtual cluster that is up (`wulf lab up --vm`: virtual machines with real drivers), or two
 are raised.
 """
@@ -195,19 +196,31 @@ class Measuring:
         names = [name for name in names if not self._is_done(f"said {number} {name}")]
         if number < TAUGHT or not names:
             return
-        runs = {
-            network: calibrating.joined(
-                [self.directory / "runs" / f"{network}-{place}" for place in range(number + 1)],
-                self.directory / "joined" / f"{network}-{number}",
-            )
-            for network in (BASE, CHANGED)
-        }
-        launches = [one for one in read_launches(self.directory) if one.network == BASE]
+        runs = known_before(self.directory, number)
         for name in names:
-            traces = [self.directory / one.trace for one in launches if one.program == name]
-            for said in predicted(traces, runs, number, name):
+            for said in predicted(traces_before(self.directory, name, number), runs, number, name):
                 append(self.directory / SAID, said)
             self._note(f"said {number} {name}")
+
+
+def known_before(directory: Path, number: int) -> dict[str, store.Run]:
+    """Return both networks as they were calibrated until a round's launches."""
+    return {
+        network: calibrating.joined(
+            [directory / "runs" / f"{network}-{place}" for place in range(number + 1)],
+            directory / "joined" / f"{network}-{number}",
+        )
+        for network in (BASE, CHANGED)
+    }
+
+
+def traces_before(directory: Path, program: str, number: int) -> list[Path]:
+    """Return a program's traces on the network as it is until a round."""
+    return [
+        directory / one.trace
+        for one in read_launches(directory)
+        if (one.program, one.network) == (program, BASE) and one.round <= number
+    ]
 
 
 def predicted(
@@ -333,6 +346,19 @@ def written(page: str, text: str) -> str:
     return f"{head}{BEGIN}\n{text}\n{END}{tail}"
 
 
+def predict_anew(directory: Path) -> None:
+    """Say again of each launch what is predicted from what was measured before it."""
+    launches = read_launches(directory)
+    judged = sorted({one.round for one in launches if one.network == CHANGED and one.round >= TAUGHT})
+    with (directory / SAID).open("wb"):
+        pass
+    for number in judged:
+        runs = known_before(directory, number)
+        for program in sorted({one.program for one in launches}):
+            for said in predicted(traces_before(directory, program, number), runs, number, program):
+                append(directory / SAID, said)
+
+
 def judge(directory: Path, *, write: bool) -> int:
     """Print the table of what a directory holds, put it into the page where that is asked for, and end."""
     found = rows(directory)
@@ -378,6 +404,8 @@ def main(arguments: list[str]) -> int:
     print(__doc__)
     write = "--write" in arguments
     if stored := option(arguments, "from"):
+        if "--anew" in arguments:
+            predict_anew(Path(stored))
         return judge(Path(stored), write=write)
     is_quick = "--quick" in arguments
     rounds = how_many(arguments, QUICK_ROUNDS if is_quick else ROUNDS)

@@ -174,7 +174,7 @@ def test_of_one_launch_of_each_operation_it_is_not_known_how_launches_differ():
     assert half_round_trip(link, 1) > 0
 
 
-def test_how_often_large_messages_meet_is_drawn_alike_for_all_networks():
+def test_how_often_large_messages_meet_is_drawn_for_each_network():
     one = with_both_ways({size: round_trip(size) for size in SIZES})
     points = one.points[calibrate.BOTH_WAYS]
     wide = replace_points(one, lows=points.times, highs=tuple(2 * time for time in points.times))
@@ -184,7 +184,7 @@ def test_how_often_large_messages_meet_is_drawn_alike_for_all_networks():
     assert min(afters) == pytest.approx(0, abs=0.05 * whole)
     assert max(afters) == pytest.approx(whole, rel=0.1)
     elsewhere = [network.at(calibrate.link(renamed(wide), draw).after, 262144) for draw in draws]
-    assert np.corrcoef(afters, elsewhere)[0, 1] > 0.98
+    assert abs(np.corrcoef(afters, elsewhere)[0, 1]) < 0.25
 
 
 def replace_points(way, **changed):

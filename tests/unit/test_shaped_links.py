@@ -331,14 +331,15 @@ def test_who_computes_behind_a_call_that_goes_on_while_its_message_leaves_begins
         )
 
 
-def test_messages_that_meet_take_the_wires_time_of_each_other_on_any_bandwidth():
-    """Of those that wait for their receivers: at a quarter of the rate what one waits for the other is four times."""
+@pytest.mark.parametrize(("waits", "slower_by"), [(1.0, 4.0), (0.0, 1.0), (0.5, 2.5)])
+def test_messages_that_meet_take_the_wires_time_of_each_other_or_that_of_cpus(waits, slower_by):
+    """Of those that wait for their receivers: at a quarter of the rate it is four times, or as long, or between."""
     link = calibrate.link(shaped_way(burst=LONG_RUN, depth=1))
     meeting = dataclasses.replace(
         link, after=(network.Piece(0, 3e3, 0.0), network.Piece(link.eager_bytes + 1, 0.0, 4.0))
     )
-    slower = scenario.with_bandwidth(network.Network(meeting, None), 0.25).between
-    assert network.at(slower.after, 1 << 20) == pytest.approx(16.0 * (1 << 20))
+    slower = scenario.with_bandwidth(network.Network(meeting, None), 0.25, waits).between
+    assert network.at(slower.after, 1 << 20) == pytest.approx(4.0 * slower_by * (1 << 20))
     assert network.at(slower.after, 1) == pytest.approx(3e3)
 
 

@@ -482,12 +482,13 @@ def _late_afters(way: Way, chance: Draw, alone: Mapping[int, float]) -> list[flo
 
     An answer that lets a message go may have to wait behind a message the other way: then they go one after the
     other. How often that happens to a program depends on how far its ranks are apart, which is another matter in each,
-    but the same on all networks: so the number's name is that of no run.
+    and on each network: so the number's name has the run.
     """
     if BOTH_WAYS not in way.points:
         return [0.0 for _ in alone]
     points = way.points[BOTH_WAYS]
-    both = dict(zip(points.sizes, points.among(chance.of(f"{way.where} both ways")), strict=True))
+    often = chance.of(f"{way.origin} {way.where} both ways")
+    both = dict(zip(points.sizes, points.among(often), strict=True))
     return [max(both.get(size, time) - time, 0.0) * 1e9 for size, time in alone.items()]
 
 

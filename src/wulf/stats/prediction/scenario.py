@@ -216,17 +216,18 @@ def with_bandwidth(network: Network, factor: float, waits: float = _WAITS) -> Ne
 def _after(link: Link, cpu: float, wire: float, waits: float) -> Pieces:
     """Return what keeps the sender when a message has left, where the CPU's work and the wire take so many times it.
 
-    Of messages that wait for their receivers it is the wire's time of the message the other way. What a call of other
-    messages takes more with their size is either's.
+    What grows with their size is either's: of messages that wait for their receivers it is the wire's time of the
+    message the other way, or that of CPUs that send and receive at once.
     """
     empty = at(link.after, 0) if link.after else 0.0
     grows = waits * wire + (1 - waits) * cpu
-    return tuple(
-        Piece(one.from_bytes, one.base_ns * wire, one.per_byte_ns * wire)
-        if one.from_bytes > link.eager_bytes
-        else Piece(one.from_bytes, empty * cpu + (one.base_ns - empty) * grows, one.per_byte_ns * grows)
-        for one in link.after
-    )
+
+    def changed(one: Piece) -> Piece:
+        waits_for_receiver = one.from_bytes > link.eager_bytes
+        base = one.base_ns * grows if waits_for_receiver else empty * cpu + (one.base_ns - empty) * grows
+        return Piece(one.from_bytes, base, one.per_byte_ns * grows)
+
+    return tuple(changed(one) for one in link.after)
 
 
 def _constant(value: float) -> Callable[[float], float]:

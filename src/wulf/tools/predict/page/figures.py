@@ -156,7 +156,7 @@ def by_bandwidth(found: Prediction) -> Figure | None:
     """Return the run time by the bandwidth between nodes, with what the program bears; None without a curve."""
     if found.bandwidth is None or not found.bandwidth_curve:
         return None
-    now = next(one.time_s for one in found.bandwidth_curve if one.factor == 1)
+    now = min(found.bandwidth_curve, key=lambda one: abs(one.factor - 1)).time_s
     points = [one for one in found.bandwidth_curve if one.time_s <= _SLOWEST * now]
     if len(points) < 2:
         return None
