@@ -41,6 +41,18 @@ def submitted(cluster, command, timeout_s=400):
     return subprocess.run(argv, capture_output=True, text=True, timeout=timeout_s, check=False)
 
 
+#: Runs a command and interrupts it (Ctrl-C) when it says that its job waits.
+INTERRUPTED = """\
+import signal, subprocess, sys
+with subprocess.Popen(sys.argv[1:], stderr=subprocess.PIPE, text=True) as command:
+    for line in command.stderr:
+        print(line, end="", file=sys.stderr)
+        if ": pending, waits for " in line:
+            command.send_signal(signal.SIGINT)
+sys.exit(command.returncode)
+"""
+
+
 def words(text):
     return " ".join(text.split())
 
@@ -91,7 +103,7 @@ def test_an_allocation_of_nodes_on_which_wulf_does_not_run(cluster):
 @pytest.mark.thorough
 def test_ctrl_c_leaves_the_job_alone_and_it_is_followed_again(cluster):
     command = f"wulf measure --run two --ops mpi_pingpong --mpi mpich {SHORT} --budget 30s --submit '--hold --nodes=2'"
-    done = submitted(cluster, f"timeout --preserve-status -s INT 6 {command}")
+    done = submitted(cluster, f"python3 -c '{INTERRUPTED}' {command}")
     assert done.returncode == 130, done.stdout + done.stderr
     job = job_of(done.stderr)
     assert f"job {job}: pending, waits for JobHeldUser" in done.stderr
