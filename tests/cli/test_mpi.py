@@ -40,7 +40,9 @@ def test_a_bad_default_is_found_and_the_file_is_proven(tmp_path):
     assert done.returncode in (0, 3), done.stderr + done.stdout
     found = json.loads(done.stdout)
     kept = [cell for cell in found["cells"] if cell["kept"]]
-    if not kept:  # beside other work nothing may be proven, or ranks that spin not be heard: then there is no file
+    if (
+        not kept
+    ):  # beside other work nothing may be proven, or ranks that spin not be heard: then there is no file
         assert not (tmp_path / "rules.conf").exists() and not found["text"]
         return
     assert done.returncode == 0, done.stderr

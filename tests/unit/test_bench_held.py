@@ -37,7 +37,8 @@ def test_launches_are_held_against_what_was_said_before_them(tmp_path):
     assert calibrated.error == pytest.approx(0.01) and before.inside == 0
     text = held.table([calibrated, before], tmp_path / "kept")
     assert (
-        "| heat | `@100mbit` | 1.00 s | 2.02 s (1.92 s to 2.12 s) | 2.00 s | ±175.0 % | +1.0 % | 2 of 3 |" in text
+        "| heat | `@100mbit` | 1.00 s | 2.02 s (1.92 s to 2.12 s) | 2.00 s | ±175.0 % | +1.0 % | 2 of 3 |"
+        in text
     )
     assert "12 of 12 launches were disturbed" in text
 

@@ -41,7 +41,10 @@ _NAMED = {
     "making": ("by which call communicators are made", f"a trace does not say it: {_NOTHING}"),
     "connecting": ("the wait for a first connection", "a longer run, of which it is less"),
     "leaves": ("when within its call a message leaves", _CALIBRATE),
-    "held by the wire": ("whether calls and messages that meet wait for the wire or keep the CPU busy", _CALIBRATE),
+    "held by the wire": (
+        "whether calls and messages that meet wait for the wire or keep the CPU busy",
+        _CALIBRATE,
+    ),
     "held bursts": ("how much the link lets through at once", f"the calls hide it: {_NOTHING}"),
     "both ways": (
         "whether large messages meet",
