@@ -10,11 +10,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-#: ``wulf lab`` without the other verbs, whose libraries take seconds to load; errors end it as in `wulf.face.cli.main`.
+#: ``wulf lab`` without the other verbs, whose libraries take seconds to load; errors and signals end it as in
+#: `wulf.face.cli.main`.
 CLI = """
 import sys
 from wulf.face.cli.lab import app
 from wulf.base.errors import WulfError
+from wulf.base.signals import end_gently
+end_gently()
 try:
     app()
 except WulfError as error:
