@@ -290,10 +290,14 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         return f"±{50 * (max(self.times) - min(self.times)) / statistics.median(self.times):.1f} %"
 
 
-def rows(directory: Path) -> list[Row]:
+def read_said(directory: Path) -> list[Said]:
+    """Return all that was said before a launch."""
+    return msgspec.json.Decoder(Said).decode_lines(_kept(directory / SAID))
+
+
+def rows(directory: Path, kept: Sequence[Said]) -> list[Row]:
     """Return what a directory holds, with launches that something was said of before."""
     launches = read_launches(directory)
-    kept = msgspec.json.Decoder(Said).decode_lines(_kept(directory / SAID))
     # What was ended while it was said was said again.
     said = list({(one.round, one.program, one.how): one for one in kept}.values())
     taken = {(one.round, one.program): one for one in launches if one.network == CHANGED}
@@ -346,22 +350,19 @@ def written(page: str, text: str) -> str:
     return f"{head}{BEGIN}\n{text}\n{END}{tail}"
 
 
-def predict_anew(directory: Path) -> None:
-    """Say again of each launch what is predicted from what was measured before it."""
+def said_anew(directory: Path) -> Iterator[Said]:
+    """Yield of each launch what is predicted today from what was measured before it."""
     launches = read_launches(directory)
     judged = sorted({one.round for one in launches if one.network == CHANGED and one.round >= TAUGHT})
-    with (directory / SAID).open("wb"):
-        pass
     for number in judged:
         runs = known_before(directory, number)
         for program in sorted({one.program for one in launches}):
-            for said in predicted(traces_before(directory, program, number), runs, number, program):
-                append(directory / SAID, said)
+            yield from predicted(traces_before(directory, program, number), runs, number, program)
 
 
-def judge(directory: Path, *, write: bool) -> int:
+def judge(directory: Path, *, write: bool, anew: bool = False) -> int:
     """Print the table of what a directory holds, put it into the page where that is asked for, and end."""
-    found = rows(directory)
+    found = rows(directory, list(said_anew(directory)) if anew else read_said(directory))
     if not found:
         raise SystemExit(f"bench: {directory}: fewer than {TAUGHT + 1} whole rounds: nothing can be judged")
     text = table(found, directory)
@@ -404,9 +405,7 @@ def main(arguments: list[str]) -> int:
     print(__doc__)
     write = "--write" in arguments
     if stored := option(arguments, "from"):
-        if "--anew" in arguments:
-            predict_anew(Path(stored))
-        return judge(Path(stored), write=write)
+        return judge(Path(stored), write=write, anew="--anew" in arguments)
     is_quick = "--quick" in arguments
     rounds = how_many(arguments, QUICK_ROUNDS if is_quick else ROUNDS)
     with tempfile.TemporaryDirectory(prefix="wulf-held-") as name:

@@ -31,7 +31,7 @@ def test_launches_are_held_against_what_was_said_before_them(tmp_path):
     kept = stored(tmp_path / "kept")
     # Ended while it was said, and said again.
     (kept / held.SAID).write_bytes((kept / held.SAID).read_bytes() * 2)
-    calibrated, before = held.rows(kept)
+    calibrated, before = held.rows(kept, held.read_said(kept))
     assert (calibrated.how, before.how) == (f"@{held.CHANGED}", held.BEFORE)
     assert (calibrated.times, calibrated.inside) == ([2.0, 2.0, 9.0], 2)
     assert calibrated.error == pytest.approx(0.01) and before.inside == 0

@@ -128,6 +128,19 @@ def test_messages_larger_than_any_that_was_measured_are_told(tmp_path, size, is_
     assert any(note.startswith(said) for note in found.notes) is is_said
 
 
+def test_large_messages_of_persistent_requests_are_told_too(tmp_path):
+    run = fixture.calibrated_run(tmp_path / "run", (fixture.BETWEEN,))
+    streams = [StreamWriter(rank, 2, host=fixture.BETWEEN[rank]) for rank in (0, 1)]
+    for rank, kind in enumerate((Kind.SEND_INIT, Kind.RECV_INIT)):
+        streams[rank].add(kind, peer=1 - rank, bytes=2 * fixture.SIZES[-1], request=1)
+        for _ in range(3):
+            streams[rank].add(Kind.START, request=1)
+            streams[rank].add(Kind.WAIT, request=1, peer=0 if rank else -1)
+    write_container(tmp_path / "again.wtrace", {}, [one.finish(0) for one in streams])
+    request = asking.PredictRequest(source=tmp_path / "again.wtrace", run=run, what_if=None)
+    assert any("larger than 1 MiB" in note for note in predicting.predict(request, lambda _: None).notes)
+
+
 def synchronous(path, count):
     """Rank 0 sends synchronously, and is sent to."""
     streams = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from wulf.base.errors import UsageError
 from wulf.base.store import Run
 from wulf.base.text import count
 from wulf.base.trace.layout import Flag, Kind
-from wulf.base.trace.messages import SENDS
+from wulf.base.trace.messages import Members, sent
 from wulf.base.trace.reader import Trace, read_verified
 from wulf.base.trace.summary import file_calls, overlaps
 from wulf.base.units import format_bytes
@@ -198,7 +199,7 @@ def asked_of(request: PredictRequest, path: Path, own: Launches | None, others: 
         spread=spread,
         own=own or program_traces.alone(trace),
         wildcards=sum(int(np.count_nonzero(_from_anybody(one))) for one in records),
-        known=_known(request, calibrated, base, records),
+        known=_known(request, calibrated, base, trace, records),
         files=file_calls(trace),
         overlaps=overlaps(trace),
         refused=refused,
@@ -231,14 +232,18 @@ def _shared(
 
 
 def _known(
-    request: PredictRequest, calibrated: Calibrated, base: Network, records: Sequence[NDArray[np.void]]
+    request: PredictRequest,
+    calibrated: Calibrated,
+    base: Network,
+    trace: Trace,
+    records: Sequence[NDArray[np.void]],
 ) -> list[str]:
     """Return what must be known of the calibration and of where the ranks are, in words."""
     return [
         *calibrated.notes,
         *base.between.not_told.values(),
         *_not_measured(calibrated.between, records),
-        *_larger_than_measured(calibrated.between, records),
+        *_larger_than_measured(calibrated.between, trace, records),
         *_of_nodes(request),
     ]
 
@@ -269,13 +274,15 @@ def _not_measured(between: calibrate.Way, records: Sequence[NDArray[np.void]]) -
     return [f"{between.origin} does not tell {what}; {calibrate.MEASURE}" for what, lacks in lacking if lacks]
 
 
-def _larger_than_measured(between: calibrate.Way, records: Sequence[NDArray[np.void]]) -> list[str]:
+def _larger_than_measured(
+    between: calibrate.Way, trace: Trace, records: Sequence[NDArray[np.void]]
+) -> list[str]:
     """Say how much of what is sent is in messages larger than any that was measured."""
     largest = max(between.points[calibrate.ROUND_TRIP].sizes)
-    sizes = np.concatenate(
-        [one["bytes"][np.isin(one["kind"], SENDS) & (one["peer"] >= 0)] for one in records]
-    )
-    share = float(sizes[sizes > largest].sum(dtype=float)) / max(float(sizes.sum(dtype=float)), 1.0)
+    # To whom they go does not matter, so communicators need not be read.
+    anybody: Members = defaultdict(lambda: np.arange(trace.ranks))
+    sizes = [messages.bytes.astype(float) for one in records for messages in sent(one, anybody)]
+    share = sum(one[one > largest].sum() for one in sizes) / max(sum(one.sum() for one in sizes), 1.0)
     if share < LARGER_SHARE:
         return []
     return [
