@@ -110,6 +110,30 @@ def test_a_search_without_time_tells_what_it_did_not_do() -> None:
     assert "not tried: there was no time left" in {one.reason for one in found.struck_out}
 
 
+@pytest.mark.parametrize("budget_s", [30.0, 100.0, 300.0, 1000.0])
+@pytest.mark.parametrize("launch_s", [1.0, 4.0])
+def test_the_budget_is_the_whole_search_however_slow_launches_are(
+    monkeypatch: pytest.MonkeyPatch, budget_s: float, launch_s: float
+) -> None:
+    now = 0.0
+    monkeypatch.setattr("wulf.tools.collectives.search.time.monotonic", lambda: now)
+    simulated = Simulated({(4, 0): dict.fromkeys(SIZES, 0.5)}, 0.01, 1)
+
+    def times(*words: Any) -> dict[int, float]:
+        nonlocal now
+        now += launch_s
+        return simulated(*words)
+
+    search = Search(UNIT, LIBRARY, times, seed=1)
+    search.run(budget_s, lambda _: None)
+    assert now <= budget_s + launch_s
+    cells = search.result().cells
+    told = {cell.kept or not cell.judged or "first sight" in cell.reason for cell in cells}
+    assert told == {True}, [cell.reason for cell in cells]
+    # Ten blocks of three launches prove it, and thirteen candidates are each launched once before.
+    assert any(cell.kept for cell in cells) == (budget_s >= 50 * launch_s)
+
+
 def test_the_next_best_is_judged_when_the_best_one_fails_late() -> None:
     simulated = Simulated({(4, 0): {8: 0.5}, (1, 0): {8: 0.7}}, 0.01, 1)
 

@@ -64,7 +64,8 @@ def tune(request: CollectivesRequest, shown: Shown) -> None:
         print_page(report.build(found), console())
     if found.interrupted:
         raise typer.Exit(EXIT_INTERRUPTED)
-    wrong = found.refused or found.dropped or found.not_searched or found.slower or found.unjudged
+    short = found.not_searched or found.not_judged or found.unjudged
+    wrong = found.refused or found.dropped or found.slower or short
     if wrong or (found.text and not (found.effective and found.held_out)):
         raise typer.Exit(EXIT_FINDINGS)
 

@@ -109,8 +109,8 @@ def through(sizes: Sequence[int], values_ns: Sequence[float]) -> Pieces:
 
 
 def at(pieces: Pieces, size: int) -> float:
-    """Return what a message of a size takes [ns]."""
-    last = pieces[0]
+    """Return what a message of a size takes [ns]; without pieces it takes no time."""
+    last = Piece(0, 0.0, 0.0)
     for piece in pieces:
         if piece.from_bytes > size:
             break

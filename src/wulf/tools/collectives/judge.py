@@ -13,7 +13,7 @@ from wulf.base.records import Estimate
 from wulf.stats.core.paired import paired_shift
 from wulf.tools.collectives.bench import LaunchError, Unit
 from wulf.tools.collectives.record import HeldOut, HeldOutFailure
-from wulf.tools.collectives.search import FEWEST, MOST, Times, blocks_left_s, estimate_of, widest
+from wulf.tools.collectives.search import MOST, Times, estimate_of, widest
 
 #: Launches of a block: without the file, with it, and without it again.
 BASE, FILED, AGAIN = range(3)
@@ -39,12 +39,14 @@ class Judge:
         self._reasons: dict[tuple[Unit, bool], str] = {}
 
     def run(self, end_s: float, say: Say) -> None:
-        """Measure until the clock says `end_s` and blocks are enough; a unit that fails with the file only once."""
+        """Measure as many blocks as end before the clock says `end_s`; a unit that fails with the file only once."""
         begin_s = time.monotonic()
         for block in range(MOST):
-            if not self._left() or (block >= FEWEST and time.monotonic() >= end_s):
+            now_s = time.monotonic()
+            block_s = (now_s - begin_s) / max(block, 1)
+            if not self._left() or now_s + block_s > end_s:
                 break
-            left_s = blocks_left_s(block, time.monotonic() - begin_s, end_s - time.monotonic())
+            left_s = min(end_s - now_s, (MOST - block) * block_s if block else math.inf)
             say(
                 f"held-out sizes with the file in effect: block {block + 1} of {MOST}, about {left_s:.0f} s left"
             )

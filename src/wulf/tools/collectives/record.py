@@ -28,6 +28,8 @@ class TunedCell(Record, frozen=True, kw_only=True):
     control: Estimate | None = None
     #: A ratio above 1 ÷ this may be chance: the widest control of this collective and these ranks.
     limit: float | None = None
+    #: Whether a gain could be proven: false where time ran out before enough blocks of launches, or any.
+    judged: bool = True
     #: Whether it is in the file.
     kept: bool = False
     #: Why it is not.
@@ -137,6 +139,11 @@ class CollectiveTuning(Record, frozen=True, kw_only=True):
     def unjudged(self) -> list[HeldOutFailure]:
         """Held-out sizes at which launches failed with the file, or of which too few were good to judge it."""
         return [one for one in self.held_out_failures if one.with_file or not one.judged]
+
+    @property
+    def not_judged(self) -> list[TunedCell]:
+        """Cells of which nothing can be told, as there was no time for enough launches."""
+        return [cell for cell in self.cells if not cell.judged]
 
     @property
     def not_searched(self) -> list[StruckOut]:

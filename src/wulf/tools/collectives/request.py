@@ -39,7 +39,8 @@ class CollectivesRequest:
 
     After Ctrl-C what was found so far is written; a file that was not tried yet gets .untried added to its name.
     Exit code 3 when the file is not in effect, is refused for a collective or as a whole, fails or is slower at an
-    intermediate size or could not be measured there, or when a collective could not be searched.
+    intermediate size or could not be measured there, or when a collective could not be searched, or there was no
+    time for enough launches to prove a gain.
     """
 
     cluster: ClusterField = None

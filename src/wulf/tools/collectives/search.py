@@ -74,30 +74,32 @@ class Search:
             size: [one for one in self._candidates() if _fits(one, size)] for size in unit.sizes
         }
         self._struck: dict[Candidate, str] = {}
+        self._begin_s, self._budget_s = 0.0, 0.0
+        #: Launches so far, and how long they took together [s].
+        self._launches, self._launches_s = 0, 0.0
+        #: Blocks of fresh launches so far, and those that can prove something.
+        self._blocks, self._enough = 0, fewest(len(unit.sizes))
 
     def run(self, budget_s: float, say: Say) -> None:
-        """Halve until one is left at every size, or half of the time is over; then judge in fresh launches."""
-        begin = time.monotonic()
+        """Halve until one is left at every size, or what is left of the time has to judge; judge in fresh launches."""
+        self._begin_s, self._budget_s = time.monotonic(), budget_s
         number = 0
-        while not halving.settled(self._alive) and time.monotonic() - begin < SEARCH_SHARE * budget_s:
+        while not halving.settled(self._alive) and not self._to_judge():
             number += 1
             left = len({one for ways in self._alive.values() for one in ways})
-            left_s = max(begin + budget_s - time.monotonic(), 0)
-            self._say(say, f"round {number}, {count(left, 'candidate')}", left_s)
-            if not self._round(begin + SEARCH_SHARE * budget_s):
+            self._say(say, f"round {number}, {count(left, 'candidate')}", max(self._left_s(), 0))
+            if not self._round():
                 break
             self._rounds.update((size, one) for size, ways in self._alive.items() for one in ways)
             self._alive = halving.halve(self._alive, self._ratios)
         self._alive = {size: self._promising(size) for size in self._unit.sizes}
-        judging = time.monotonic()
         for block in range(MOST):
-            now = time.monotonic()
-            enough = fewest(len(self._unit.sizes))
-            if not any(self._alive.values()) or (block >= enough and now - begin >= budget_s):
+            if not any(self._alive.values()) or self._left_s() < self._block_s():
                 break
-            left_s = blocks_left_s(block, now - judging, begin + budget_s - now, enough)
+            left_s = min(self._left_s(), (MOST - block) * self._block_s())
             self._say(say, f"judging, block {block + 1} of {MOST}", left_s)
             self._judge()
+            self._blocks += 1
 
     def result(self) -> Result:
         """Return what is known so far."""
@@ -108,7 +110,7 @@ class Search:
             best = self._best(size)
             shift = self._shift(size, best) if best is not None else None
             at_first = halving.typical(self._ratios[size][best]) if best is not None else math.nan
-            reason = _why_not(at_first, shift, limit, len(self._unit.sizes))
+            reason = _why_not(at_first, self._blocks, shift, limit, len(self._unit.sizes))
             cells.append(
                 TunedCell(
                     collective=self._unit.collective,
@@ -119,6 +121,7 @@ class Search:
                     ratio=estimate_of(shift),
                     control=estimate_of(controls[size]),
                     limit=limit,
+                    judged=at_first >= 1 or (at_first < 1 and self._blocks >= self._enough),
                     kept=not reason,
                     reason=reason,
                 )
@@ -139,7 +142,20 @@ class Search:
             for segment in segments
         ]
 
-    def _round(self, end_s: float) -> bool:
+    def _left_s(self) -> float:
+        return self._begin_s + self._budget_s - time.monotonic()
+
+    def _block_s(self) -> float:
+        """Return how long a block takes with those that are best now [s]; 0 before anything was launched."""
+        finalists = {one for size in self._unit.sizes for one in self._promising(size)}
+        return (2 + len(finalists)) * self._launches_s / max(self._launches, 1)
+
+    def _to_judge(self) -> bool:
+        """Return whether it is time to judge: half of it is over, or the other half is too short for that."""
+        needed_s = max((1 - SEARCH_SHARE) * self._budget_s, self._enough * self._block_s())
+        return self._left_s() <= needed_s
+
+    def _round(self) -> bool:
         """Launch all that are left once, in random order, the default among them; False where there was no time."""
         launches = sorted({one for ways in self._alive.values() for one in ways})
         self._order.shuffle(launches)
@@ -147,7 +163,7 @@ class Search:
         times: dict[Candidate, dict[int, float]] = {}
         base = self._launch(None, self._unit.sizes)
         for place, one in enumerate(launches):
-            if place and time.monotonic() >= end_s:
+            if place and self._to_judge():
                 done = False
                 break
             if place and place % 8 == 0:
@@ -196,12 +212,19 @@ class Search:
     def _launch(self, one: Candidate | None, sizes: Sequence[int]) -> dict[int, float]:
         collective = self._unit.collective
         if one is not None:
-            env = self._library.forced(collective, one.number, one.segment_bytes)
-            return self._times(collective, self._unit.ranks, sizes, env)
+            return self._timed(sizes, self._library.forced(collective, one.number, one.segment_bytes))
         for _ in range(PATIENCE - 1):
             with suppress(LaunchError):
-                return self._times(collective, self._unit.ranks, sizes, {})
-        return self._times(collective, self._unit.ranks, sizes, {})
+                return self._timed(sizes, {})
+        return self._timed(sizes, {})
+
+    def _timed(self, sizes: Sequence[int], env: Mapping[str, str]) -> dict[int, float]:
+        begin_s = time.monotonic()
+        try:
+            return self._times(self._unit.collective, self._unit.ranks, sizes, env)
+        finally:
+            self._launches += 1
+            self._launches_s += time.monotonic() - begin_s
 
     def _best(self, size: int) -> Candidate | None:
         known = {one: ratios for one, ratios in self._ratios.get(size, {}).items() if one not in self._struck}
@@ -272,14 +295,6 @@ def fewest(comparisons: int) -> int:
     return max(math.ceil(math.log2(6 * comparisons / SIGNIFICANCE)), FEWEST)
 
 
-def blocks_left_s(done: int, spent_s: float, left_s: float, enough: int = FEWEST) -> float:
-    """Return how long blocks go on [s]: as long as there is time, and until there are enough to prove something."""
-    if not done:
-        return max(left_s, 0.0)
-    each_s = spent_s / done
-    return min(max(left_s, (enough - done) * each_s, 0.0), (MOST - done) * each_s)
-
-
 def _fits(one: Candidate, size: int) -> bool:
     return one.segment_bytes == 0 or (size >= SEGMENTED_FROM and one.segment_bytes < size)
 
@@ -310,22 +325,25 @@ def estimate_of(shift: Shift | None) -> Estimate | None:
     )
 
 
-def _why_not(at_first: float, shift: Shift | None, limit: float | None, comparisons: int) -> str:
+def _why_not(at_first: float, blocks: int, shift: Shift | None, limit: float | None, comparisons: int) -> str:
     """Return why the best one is not kept; empty where it is.
 
     Parameters
     ----------
     at_first
         Its time ÷ that of the default in the search; NaN where there was none.
+    blocks
+        Blocks of fresh launches.
     """
     if math.isnan(at_first):
         return "no algorithm was measured"
     if at_first >= 1:
         return "none was faster at first sight"
+    if blocks < fewest(comparisons):
+        return f"launched in {blocks} of the {fewest(comparisons)} blocks that can prove it"
     if shift is None or limit is None:
         return "not enough launches to tell it from chance"
     if paired_verdict(shift, comparisons, 0.0, SIGNIFICANCE) != "better":
         return "not proven to be faster"
-    if shift.ratio.high is None or shift.ratio.high >= 1 / limit:
-        return f"within what the default differs from itself (±{limit - 1:.1%})"
-    return ""
+    alike = shift.ratio.high is None or shift.ratio.high >= 1 / limit
+    return f"within what the default differs from itself (±{limit - 1:.1%})" if alike else ""

@@ -84,6 +84,8 @@ def _lede(found: CollectiveTuning) -> str:
 def _verdict(found: CollectiveTuning) -> tuple[str, Flag]:
     if found.refused:
         return "Refused: no file is written", "error"
+    if not found.text and len(found.not_judged) == len(found.cells):
+        return "Cannot tell whether anything is better: too few launches; no file is written", "unknown"
     if not found.text:
         return (
             "Nothing is proven to be better than the library's own decisions: no file is written",
@@ -122,6 +124,11 @@ def _lines(found: CollectiveTuning) -> list[str]:
         what = f"{name(missed.collective)} of {count(missed.ranks, 'rank')}"
         lines.append(
             f"{what} was not searched to the end, its default fails: {printable(missed.reason, 300)}"
+        )
+    if found.not_judged:
+        lines.append(
+            f"Of {len(found.not_judged)} of {count(len(found.cells), 'cell')} it cannot be told whether anything is "
+            "better: there were too few launches. Give more time (--budget), fewer collectives or fewer sizes."
         )
     lines += [_failure(one) for one in found.held_out_failures]
     if found.mean is not None and found.held_out:
