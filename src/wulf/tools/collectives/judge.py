@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from wulf.base.contracts import Say
 from wulf.base.records import Estimate
+from wulf.node.fleet.allocation import Rounds
 from wulf.stats.core.paired import paired_shift
 from wulf.tools.collectives.bench import LaunchError, Unit
 from wulf.tools.collectives.record import HeldOut, HeldOutFailure
@@ -40,15 +41,14 @@ class Judge:
 
     def run(self, end_s: float, say: Say) -> None:
         """Measure as many blocks as end before the clock says `end_s`; a unit that fails with the file only once."""
-        begin_s = time.monotonic()
+        budget_s = end_s - time.monotonic()
+        rounds = Rounds(budget_s)
         for block in range(MOST):
-            now_s = time.monotonic()
-            block_s = (now_s - begin_s) / max(block, 1)
-            if not self._left() or now_s + block_s > end_s:
+            if not self._left() or not rounds.another():
                 break
-            left_s = min(end_s - now_s, (MOST - block) * block_s if block else math.inf)
+            left_s = budget_s - rounds.passed_s
             say(
-                f"held-out sizes with the file in effect: block {block + 1} of {MOST}, about {left_s:.0f} s left"
+                f"held-out sizes with the file in effect: block {block + 1} of {MOST}, at most {left_s:.0f} s"
             )
             seen = {key: logs for unit in self._left() for key, logs in self._block(unit).items()}
             if len(seen) == sum(len(unit.held_out) for unit in self._units):
