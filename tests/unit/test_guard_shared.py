@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 
 import pytest
 
+from tests.native.tiers import mostly_thorough
 from tests.unit import guard_states as states
 from tests.unit.guard_states import Node
 from tests.unit.test_access import NIC
@@ -61,7 +62,7 @@ def _with(nic: str, steps: Iterable[dict[str, str]]) -> str:
     return json.dumps(card)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", mostly_thorough(range(6), 0, 1))
 def test_of_steps_that_share_a_group_each_is_made_and_taken_back_by_itself(node: Node, seed: int) -> None:
     chance = random.Random(seed)
     states.ethtool(node)
@@ -76,7 +77,7 @@ def test_of_steps_that_share_a_group_each_is_made_and_taken_back_by_itself(node:
     assert json.loads(card.read_text()) == json.loads(NIC)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", mostly_thorough(range(12), 0, 1, 2, 3))
 def test_changes_that_share_a_group_are_rolled_back_to_any_of_them(node: Node, seed: int) -> None:
     chance = random.Random(seed)
     states.ethtool(node)
@@ -91,7 +92,7 @@ def test_changes_that_share_a_group_are_rolled_back_to_any_of_them(node: Node, s
     assert "left as somebody else" not in node.log()
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", mostly_thorough(range(8), 0, 1, 2))
 def test_a_file_of_parameters_is_the_same_to_the_byte_after_changes_of_several(node: Node, seed: int) -> None:
     """Each step has lines of its own, and what it saves of the others is the whole file, which has no last newline."""
     chance = random.Random(seed)
@@ -120,7 +121,7 @@ def test_a_file_of_parameters_is_the_same_to_the_byte_after_changes_of_several(n
     assert "left as somebody else" not in node.log()
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", mostly_thorough(range(12), 0, 1, 2, 3))
 def test_routes_that_several_changes_make_and_move_are_rolled_back_to_any_of_them(
     node: Node, seed: int
 ) -> None:

@@ -340,7 +340,7 @@ def _why_not(at_first: float, blocks: int, shift: Shift | None, limit: float | N
     if at_first >= 1:
         return "none was faster at first sight"
     if blocks < fewest(comparisons):
-        return f"launched in {blocks} of the {fewest(comparisons)} blocks that can prove it"
+        return f"{count(blocks, 'block')} of launches, {fewest(comparisons)} can prove it"
     if shift is None or limit is None:
         return "not enough launches to tell it from chance"
     if paired_verdict(shift, comparisons, 0.0, SIGNIFICANCE) != "better":
