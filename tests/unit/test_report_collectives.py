@@ -176,6 +176,16 @@ def test_collectives_that_are_missing_are_said() -> None:
     assert "reduce of 4 ranks was not searched to the end" in shown(missed)
 
 
+def test_cells_without_enough_launches_are_said() -> None:
+    short = [msgspec.structs.replace(one, judged=False, kept=False, reason="3 blocks") for one in FOUND.cells]
+    some = shown(msgspec.structs.replace(FOUND, cells=[*FOUND.cells[:4], *short[4:]]))
+    assert "there was no time for all cells" in some
+    assert "3 of 7 cells cannot be judged, there were too few launches: give more time (--budget)" in some
+    none = shown(msgspec.structs.replace(FOUND, cells=short, text="", effects=[], held_out=[], path=""))
+    assert "Cannot tell whether anything is better" in none
+    assert "Nothing is proven" not in none
+
+
 def test_nothing_better_is_said() -> None:
     found = msgspec.structs.replace(FOUND, text="", path="", effects=[], held_out=[], mean=None)
     assert "Nothing is proven to be better" in shown(found)

@@ -110,6 +110,7 @@ def _but(found: CollectiveTuning) -> tuple[str, Flag]:
         (bool(found.slower), f"{in_effect}, but slower at some intermediate sizes", "warning"),
         (bool(found.unjudged), f"{in_effect}, but not all intermediate sizes could be judged", "warning"),
         (bool(found.dropped or found.not_searched), f"{in_effect}, but collectives are missing", "warning"),
+        (bool(found.not_judged), f"{in_effect}, but there was no time for all cells", "warning"),
     )
     return next(((words, flag) for holds, words, flag in cases if holds), (in_effect, "good"))
 
@@ -127,8 +128,8 @@ def _lines(found: CollectiveTuning) -> list[str]:
         )
     if found.not_judged:
         lines.append(
-            f"Of {len(found.not_judged)} of {count(len(found.cells), 'cell')} it cannot be told whether anything is "
-            "better: there were too few launches. Give more time (--budget), fewer collectives or fewer sizes."
+            f"{len(found.not_judged)} of {count(len(found.cells), 'cell')} cannot be judged, there were too few "
+            "launches: give more time (--budget), fewer collectives or fewer sizes."
         )
     lines += [_failure(one) for one in found.held_out_failures]
     if found.mean is not None and found.held_out:
