@@ -142,4 +142,4 @@ def test_a_packet_filter_is_switched_while_the_probe_measures(run, lab_cluster, 
             assert on(lab_cluster, node, "sysctl -n net.ipv4.tcp_autocorking") == "1"
     finally:
         for node in ("node01", "node02"):
-            on(lab_cluster, node, "nft flush ruleset")
+            on(lab_cluster, node, "nft delete table inet planted")

@@ -55,7 +55,7 @@ def test_two_pairs_of_nodes_and_no_settings(run):
         *COMPARE, "original", "pairs=node02:node01", "--launches", "8", "--sizes", "1", "--html", "page.html"
     )
     assert done.returncode in (0, 3), done.stderr
-    assert "measured in turn" in done.stdout
+    assert "measured interleaved" in done.stdout
     assert "pairs of nodes" in done.stdout
     assert "written: page.html" in done.stderr
 

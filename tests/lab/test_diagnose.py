@@ -40,7 +40,7 @@ ADDRESS = "ip -4 -o addr show host0 | sed 's/.*inet //; s,/.*,,'"
 #: What is planted: on which node, what undoes it there, and the cause that is to be named.
 PLANTED = (
     ("node02", "ip link set host0 mtu 1400", "ip link set host0 mtu 1500", "network.mtu_host"),
-    ("node01", RULES.replace("4000", "300"), "nft flush ruleset", "network.packet_filter"),
+    ("node01", RULES.replace("4000", "300"), "nft delete table inet planted", "network.packet_filter"),
     (
         "node01",
         "ip route add {node02}/32 via {node03} dev host0",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.command import wulf
 from tests.lab.test_nodes import on
 from wulf.base import catalogue
 from wulf.node.change import steps
@@ -58,7 +60,8 @@ def before(lab_cluster):
     found = {node: on(lab_cluster, node, SEEN) for node in NODES}
     yield found
     for node in NODES:
-        assert sorted(set(on(lab_cluster, node, SEEN).splitlines()) ^ set(found[node].splitlines())) == []
+        changed = set(on(lab_cluster, node, SEEN).splitlines()) ^ set(found[node].splitlines())
+        assert not changed, "\n".join(sorted(changed))
 
 
 def script(cluster, node, text, verb):
@@ -66,7 +69,14 @@ def script(cluster, node, text, verb):
     return subprocess.run(argv, input=text, capture_output=True, text=True, timeout=120, check=False)
 
 
-def test_the_shell_script_sets_keeps_and_undoes(lab_cluster, chosen, before):
+@pytest.mark.parametrize("guard", ["without a guard", "with a guard"])
+def test_the_shell_script_sets_keeps_and_undoes(lab_cluster, chosen, before, guard, tmp_path):
+    """Where there is a guard, it sets at boot what wants a guard; the script takes that back, too."""
+    on(lab_cluster, "node01", "rm -rf /var/lib/wulf")
+    if guard == "with a guard":
+        own = {"WULF_LAB_DIR": os.environ["WULF_LAB_DIR"]}
+        for verb in ("settings set tcp_autocorking=0 --nodes node01", "rollback"):
+            assert wulf(tmp_path, *verb.split(), "--cluster", "lab", **own).returncode == 0
     (text,) = shell(chosen).values()
     try:
         assert script(lab_cluster, "node01", text, "status").returncode == 1

@@ -52,7 +52,7 @@ class Node:
     def __init__(self, cluster, transport):
         self.cluster = cluster
         self.transport = transport
-        self.guards = Guards(transport, "the test")
+        self.guards = Guards(transport, "test")
 
     def run(self, script):
         return on(self.cluster, NODE, script)

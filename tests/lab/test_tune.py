@@ -64,7 +64,7 @@ def test_a_firewall_is_found_by_experiment_and_mended(run, lab_cluster, tmp_path
     finally:
         run("rollback", "--cluster", "lab")
         for node in lab_cluster.layout.names():
-            on(lab_cluster, node, "nft flush ruleset")
+            on(lab_cluster, node, "nft delete table inet planted")
 
 
 def test_an_interrupted_search_puts_the_nodes_back_and_goes_on(run, lab_cluster, tmp_path):

@@ -22,7 +22,7 @@
 #include "probe/order.h"
 #include "probe/sweep.h"
 
-enum { PAIR = 2, ARMS = 3, PROBE = 0, PEER_TIMEOUT_S = 8 };
+enum { PAIR = 2, ARMS = 3, PROBE = 0, PEER_TIMEOUT_S = 60 };
 enum { MAX_VISIT_US = 1000000, MAX_BLOCKS = 30000, MAX_SIZES = 16 };
 /* Visits before this block may belong to the warm-up. */
 enum { FIRST_BLOCK = WARMUP_MAX_VISITS / ARMS + 1 };

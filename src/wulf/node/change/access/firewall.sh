@@ -74,10 +74,11 @@ firewall_chains() { # FAMILY TABLE CHAIN DIRECTION of every base chain that filt
 		/type filter hook (input|output|prerouting|postrouting)/ && family ~ /^(ip|ip6|inet)$/ && table != "wulf" {
 			print family, table, chain, (/hook (input|prerouting)/ ? "iifname" : "oifname") }'
 }
-firewall_clear() {
+firewall_clear() { # interface
 	limit nft delete table inet wulf 2>/dev/null
 	limit nft -a list ruleset 2>/dev/null | awk '/^table / { family = $2; table = $3 } /^\tchain / { chain = $2 }
 		/comment "wulf"/ && $(NF - 1) == "handle" { print "delete rule", family, table, chain, "handle", $NF }' | limit nft -f -
+	firewall_guards "wulf_$(printf '%s' "$1" | tr '.:@-' '____')"
 	for firewall_tool in $(firewall_legacy); do
 		"$firewall_tool-save" | awk '/^\*/ { table = substr($1, 2) }
 			/^-A .*--comment "?wulf"?( |$)/ { sub(/^-A/, "-D"); print "-t", table, $0 }' | tr -d '"' | while read -r firewall_rule; do
@@ -86,10 +87,15 @@ firewall_clear() {
 		done
 	done
 }
+firewall_guards() { # the guard's table, which it makes at boot where there is one; rules of others in it stay
+	firewall_left=$(limit nft list table inet "$1" 2>/dev/null) || return 0
+	! printf '%s\n' "$firewall_left" | grep -qvE '^(table .*|	chain .*|		type .*|	*}|)$' || return 0
+	limit nft delete table inet "$1"
+}
 firewall_put() {
 	case $3 in
-	tracked) firewall_clear ;;
-	exempt | notrack) firewall_clear && firewall_exempt "$1" "$3" ;;
+	tracked) firewall_clear "$1" ;;
+	exempt | notrack) firewall_clear "$1" && firewall_exempt "$1" "$3" ;;
 	*) echo "the packet filter for $1 is tracked, exempt or notrack, not '$3'" >&2; return 1 ;;
 	esac
 }
