@@ -6,12 +6,13 @@ import pytest
 
 import wulf as library
 from tests.cli.command import wulf
+from tests.conftest import OTHER_LAB
 from tests.lab.test_nodes import on
 from wulf.base.topology import shapes
 from wulf.node import lab
 from wulf.node.lab import topology
 
-pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.thorough]
+pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.thorough, pytest.mark.xdist_group(OTHER_LAB)]
 
 NEIGHBOUR, OPPOSITE = ("node01", "node02"), ("node01", "node03")
 #: What the switch lets through [B/s].

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import environment
+from tests.conftest import OTHER_LAB
 from wulf.base.errors import EXIT_FINDINGS
 
-pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.thorough]
+pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.thorough, pytest.mark.xdist_group(OTHER_LAB)]
 
 PAGE = Path(__file__).parents[2] / "docs/tutorial/first-run.md"
 BLOCK = re.compile(r"^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
