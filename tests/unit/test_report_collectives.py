@@ -180,7 +180,10 @@ def test_cells_without_enough_launches_are_said() -> None:
     short = [msgspec.structs.replace(one, judged=False, kept=False, reason="3 blocks") for one in FOUND.cells]
     some = shown(msgspec.structs.replace(FOUND, cells=[*FOUND.cells[:4], *short[4:]]))
     assert "there was no time for all cells" in some
-    assert "3 of 7 cells cannot be judged, there were too few launches: give more time (--budget)" in some
+    assert (
+        "3 of 7 cells cannot be judged, as there was no time to launch all algorithms often enough: give more"
+        in some
+    )
     none = shown(msgspec.structs.replace(FOUND, cells=short, text="", effects=[], held_out=[], path=""))
     assert "Cannot tell whether anything is better" in none
     assert "Nothing is proven" not in none

@@ -28,7 +28,8 @@ class TunedCell(Record, frozen=True, kw_only=True):
     control: Estimate | None = None
     #: A ratio above 1 ÷ this may be chance: the widest control of this collective and these ranks.
     limit: float | None = None
-    #: Whether a gain could be proven: false where time ran out before enough blocks of launches, or any.
+    #: Whether it is told that nothing more can be gained: false where there was no time to launch all algorithms, or
+    #: the best of them often enough.
     judged: bool = True
     #: Whether it is in the file.
     kept: bool = False

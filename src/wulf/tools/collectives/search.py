@@ -111,6 +111,7 @@ class Search:
             shift = self._shift(size, best) if best is not None else None
             at_first = halving.typical(self._ratios[size][best]) if best is not None else math.nan
             reason = _why_not(at_first, self._blocks, shift, limit, len(self._unit.sizes))
+            told = at_first >= 1 or (at_first < 1 and self._blocks >= self._enough)
             cells.append(
                 TunedCell(
                     collective=self._unit.collective,
@@ -121,7 +122,7 @@ class Search:
                     ratio=estimate_of(shift),
                     control=estimate_of(controls[size]),
                     limit=limit,
-                    judged=at_first >= 1 or (at_first < 1 and self._blocks >= self._enough),
+                    judged=told and (not reason or not self._untried(size)),
                     kept=not reason,
                     reason=reason,
                 )
@@ -151,9 +152,9 @@ class Search:
         return (2 + len(finalists)) * self._launches_s / max(self._launches, 1)
 
     def _to_judge(self) -> bool:
-        """Return whether it is time to judge: half of it is over, or the other half is too short for that."""
-        needed_s = max((1 - SEARCH_SHARE) * self._budget_s, self._enough * self._block_s())
-        return self._left_s() <= needed_s
+        """Return whether it is time to judge: half of it is over, or all were tried and what is left is needed."""
+        needed_s = self._enough * self._block_s() if self._rounds else 0.0
+        return self._left_s() <= max((1 - SEARCH_SHARE) * self._budget_s, needed_s)
 
     def _round(self) -> bool:
         """Launch all that are left once, in random order, the default among them; False where there was no time."""
@@ -279,6 +280,11 @@ class Search:
             )
             for one, reason in sorted(reasons.items())
         ]
+
+    def _untried(self, size: int) -> list[Candidate]:
+        """Return the candidates of a size that were not launched, for want of time."""
+        seen = self._ratios.get(size, {}).keys() | self._struck.keys()
+        return [one for one in self._candidates() if _fits(one, size) and one not in seen]
 
     def _wanted(self, one: Candidate) -> bool:
         return any(_fits(one, size) for size in self._unit.sizes)

@@ -128,8 +128,8 @@ def _lines(found: CollectiveTuning) -> list[str]:
         )
     if found.not_judged:
         lines.append(
-            f"{len(found.not_judged)} of {count(len(found.cells), 'cell')} cannot be judged, there were too few "
-            "launches: give more time (--budget), fewer collectives or fewer sizes."
+            f"{len(found.not_judged)} of {count(len(found.cells), 'cell')} cannot be judged, as there was no "
+            "time to launch all algorithms often enough: give more time (--budget), fewer collectives or fewer sizes."
         )
     lines += [_failure(one) for one in found.held_out_failures]
     if found.mean is not None and found.held_out:
