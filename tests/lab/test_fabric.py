@@ -36,6 +36,7 @@ def test_a_spine_that_loses_much_is_named(run):
     losing = [
         one for one in found["culprits"] if any(effect["metric"] == "loss" for effect in one["effects"])
     ]
-    # Beside other work the time may be over before enough flows of enough pairs were seen: that is said.
-    assert ["spine2"] in [way["names"] for one in losing for way in one["ways"]] or found["missing"]
+    named = [way["names"] for one in losing for way in one["ways"]]
+    # Beside other work the time may be over before enough pairs were measured: that is said.
+    assert ["spine2"] in named or any("time ran out" in why for why in found["missing"].values())
     assert run("lab", "plant", "spine2:none").returncode == 0

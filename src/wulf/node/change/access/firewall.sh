@@ -78,7 +78,6 @@ firewall_clear() { # interface
 	limit nft delete table inet wulf 2>/dev/null
 	limit nft -a list ruleset 2>/dev/null | awk '/^table / { family = $2; table = $3 } /^\tchain / { chain = $2 }
 		/comment "wulf"/ && $(NF - 1) == "handle" { print "delete rule", family, table, chain, "handle", $NF }' | limit nft -f -
-	firewall_guards "wulf_$(printf '%s' "$1" | tr '.:@-' '____')"
 	for firewall_tool in $(firewall_legacy); do
 		"$firewall_tool-save" | awk '/^\*/ { table = substr($1, 2) }
 			/^-A .*--comment "?wulf"?( |$)/ { sub(/^-A/, "-D"); print "-t", table, $0 }' | tr -d '"' | while read -r firewall_rule; do
@@ -86,9 +85,15 @@ firewall_clear() { # interface
 			"$firewall_tool" -w $firewall_rule
 		done
 	done
+	firewall_guards "wulf_$(printf '%s' "$1" | tr '.:@-' '____')"
 }
+firewall_line='
+'
 firewall_guards() { # the guard's table, which it makes at boot where there is one; rules of others in it stay
-	firewall_left=$(limit nft list table inet "$1" 2>/dev/null) || return 0
+	command -v nft >/dev/null 2>&1 || return 0
+	firewall_left=$(limit nft list tables) || { echo "nft does not list its tables" >&2; return 1; }
+	case "$firewall_left$firewall_line" in *"table inet $1$firewall_line"*) ;; *) return 0 ;; esac
+	firewall_left=$(limit nft list table inet "$1") || { echo "nft does not list its table $1" >&2; return 1; }
 	! printf '%s\n' "$firewall_left" | grep -qvE '^(table .*|	chain .*|		type .*|	*}|)$' || return 0
 	limit nft delete table inet "$1"
 }
