@@ -26,7 +26,9 @@ pytestmark = [
 
 #: Numbers of Slurm's database.
 STEPS = {"batch": -5, "extern": -4}
-PENDING, COMPLETED = 0, 3
+PENDING, RUNNING, COMPLETED = 0, 1, 3
+#: Where what is asked for ends: a job that still runs has run until then.
+END = "2026-11-01T12:00:00"
 #: Columns of a job that say nothing of these.
 ZERO = (
     *("id_assoc", "id_resv", "id_wckey", "id_user", "id_group", "het_job_id", "het_job_offset"),
@@ -92,11 +94,12 @@ def statements(text: str) -> Iterator[str]:
         job, _, step = identifier.partition(".")
         times = {"time_start": seconds(begin), "time_end": seconds(end)}
         begun = bool(times["time_start"])
+        state = (COMPLETED if times["time_end"] else RUNNING) if begun else PENDING
         row: dict[str, int | str] = {
             "job_db_inx": int(job),
             "nodelist": hosts,
             "nodes_alloc": int(nodes) if begun else 0,
-            "state": COMPLETED if begun else PENDING,
+            "state": state,
             **times,
         }
         if step:
@@ -120,13 +123,13 @@ def statements(text: str) -> Iterator[str]:
         )
 
 
-def sacct(place: Path) -> str:
-    """Return what ``sacct`` prints of the jobs, as the program asks for it."""
+def sacct(place: Path, jobs: str, begin: str) -> str:
+    """Return what ``sacct`` prints of the jobs from some time to ``END``, as the program asks for it."""
     (place / "slurmdbd.conf").write_text(DATABASE.format(place=place))
     (place / "slurmdbd.conf").chmod(0o600)
     (place / "slurm.conf").write_text(CLUSTER)
-    (place / "jobs.sql").write_text("\n".join(statements(JOBS)))
-    asked = accounting.COMMAND.replace("now-30days", "2026-10-01 --endtime 2026-12-01").split()
+    (place / "jobs.sql").write_text("\n".join(statements(jobs)))
+    asked = accounting.COMMAND.replace("now-30days", f"{begin} --endtime {END}").split()
     env = {**os.environ, "PATH": PATH, "SLURM_CONF": str(place / "slurm.conf"), "TZ": "UTC"}
     ran = subprocess.run(
         ["unshare", "--net", "--pid", "--fork", "--kill-child", "sh", "-c", SCRIPT, "sh", str(place), *asked],
@@ -142,7 +145,26 @@ def sacct(place: Path) -> str:
 
 
 def test_jobs_of_a_real_accounting_have_their_share(tmp_path: Path) -> None:
-    told = sacct(tmp_path)
-    assert told.startswith(HEAD) and sorted(told.splitlines()) == sorted(JOBS.splitlines())
+    told = sacct(tmp_path, JOBS, "2026-10-01")
+    waiting = [line for line in told.splitlines() if line.startswith("105|")]
+    assert told.startswith(HEAD)
+    assert sorted(told.splitlines()) == sorted([*JOBS.splitlines()[:-1], *waiting])
     assert accounting.is_accounting(told.encode())
     assert accounting.jobs_text(told, "x", [CFD, MD]) == accounting.jobs_text(JOBS, "x", [CFD, MD])
+
+
+def test_of_a_job_that_began_before_or_still_runs_the_part_within_counts(tmp_path: Path) -> None:
+    """What ran beside its other part is not listed: whole, it would be given more than its share."""
+    jobs = (
+        JOBS
+        + """\
+106|lmp|2||615600|2026-10-25T00:00:00|2026-11-01T03:00:00|node[07-08]
+107|other|2||3600|2026-11-01T11:00:00|Unknown|node[05-06]
+"""
+    )
+    within = jobs.replace("106|lmp|2||615600|2026-10-25", "106|lmp|2||10800|2026-11-01").replace(
+        "11:00:00|Unknown", f"11:00:00|{END}"
+    )
+    told = sacct(tmp_path, jobs, "2026-11-01")
+    assert accounting.jobs_text(told, "x", [CFD, MD]) == accounting.jobs_text(within, "x", [CFD, MD])
+    assert accounting.jobs_text(told, "x", [CFD, MD]) != accounting.jobs_text(jobs, "x", [CFD, MD])

@@ -74,6 +74,12 @@ def test_a_trace_without_a_job_is_named_with_what_there_is():
         mix(JOBS, Traced("cfd.wtrace", "solver", 32, 4))
 
 
+def test_two_traces_of_the_same_jobs_are_named():
+    again = Traced("wing.wtrace", "/opt/bin/solver", 16, 4)
+    with pytest.raises(UsageError, match=r"jobs like wing.wtrace are like cfd.wtrace, too: .* leave one out"):
+        mix(JOBS, CFD, again)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -91,6 +97,7 @@ def test_a_trace_without_a_job_is_named_with_what_there_is():
             ":8:",
         ),
         (HEAD, "no job in it has taken any time"),
+        (HEAD + "1|a|4||100|2026-11-01T00:00:00|2026-11-01T01:00:00|None assigned\n", ":2: job 1: it ran"),
         (HEAD + "1|a|-4||100|2026-11-01T00:00:00|2026-11-01T01:00:00|n\n", ":2: job 1"),
     ],
 )

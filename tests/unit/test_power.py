@@ -91,6 +91,37 @@ def test_what_was_looked_at_in_vain_is_told(tmp_path):
         assert found is not None and found.node_w is None and told in " ".join(found.node_lack.split())
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        DCMI.replace("activated", "deactivated"),
+        DCMI.replace("220 Watts", "  0 Watts"),
+        DCMI.replace("220 Watts", "  0 Watts").replace("activated", "deactivated"),
+    ],
+)
+def test_a_controller_that_does_not_measure_says_nothing_of_power(tmp_path, said):
+    own = tmp_path / "bin"
+    own.mkdir()
+    (own / "ipmitool").write_text(f"#!/bin/sh\ncat <<'END'{said}END\n")
+    (own / "ipmitool").chmod(0o755)
+    found = power.parse(_printed(tmp_path, str(own)))
+    assert found is not None and found.node_w is None and "does not measure" in found.node_lack
+
+
+def test_a_counter_that_stands_still_counts_nothing(tmp_path):
+    """As virtual machines have them: one domain of all is enough, as the sum would be short by what it takes."""
+    _tree(tmp_path)
+    before = power.parse(_printed(tmp_path))
+    _tree(tmp_path, 100_000_000)
+    (tmp_path / "sys/class/powercap/intel-rapl:0:1/energy_uj").write_text("200000\n")
+    after = power.parse(_printed(tmp_path))
+    assert before is not None and after is not None
+    readings = {"n1": [before, after._replace(at_s=before.at_s + 10)]}
+    assert power.of_nodes(readings).cpu_w is None
+    with pytest.raises(Unknown, match=r"n1: .*stands still"):
+        power.joules(readings, "cpu", 10.0)
+
+
 def test_the_energy_of_a_run_is_its_mean_power_for_as_long_as_it_ran(tmp_path, monkeypatch):
     """A node whose controller says 220 W, looked at by a real shell while something runs."""
     own = tmp_path / "bin"
@@ -133,14 +164,15 @@ def test_counters_that_only_root_may_read_are_told():
     found = power.parse(
         "#energy\n intel-rapl:0 package-0 unreadable 262143328850\n#time\n 1790000000000000000\n"
     )
-    assert (
-        found is not None and "only root may read" in found.lack and power.cpu_watts([found, found]) is None
-    )
+    assert found is not None
+    with pytest.raises(Unknown, match="only root may read"):
+        power.cpu_watts([found, found])
 
 
 def test_silence_is_no_power():
     assert power.parse("#energy\n intel-rapl:0 package-0 1 2\n") is None
-    assert power.cpu_watts([]) is None
+    with pytest.raises(Unknown, match="fewer than two readings"):
+        power.cpu_watts([])
     one = power.Reading(at_s=1.0, joules={"0": (1.0, 1e5)}, node_w=100.0)
     two = power.Reading(at_s=2.0, joules={"0": (3.0, 1e5)}, node_w=120.0)
     whole = power.of_nodes({"a": [one, two], "b": [one, two]})

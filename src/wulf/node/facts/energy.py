@@ -48,7 +48,8 @@ def spent(before: Mapping[str, tuple[float, float]], after: Joules, elapsed_s: f
     Raises
     ------
     Unknown
-        They do not have the same counters, or one may have come round more than once.
+        They do not have the same counters, one may have come round more than once, or one stands still, as on virtual
+        machines whose host shows counters that count nothing.
     """
     if before.keys() != after.keys():
         raise Unknown("the two readings have other energy counters")
@@ -57,6 +58,8 @@ def spent(before: Mapping[str, tuple[float, float]], after: Joules, elapsed_s: f
         grown = now - before[domain][0]
         if grown < 0 and span <= 0:
             raise Unknown("an energy counter went backwards")
+        if grown == 0:
+            raise Unknown("an energy counter that stands still")
         if span > 0 and elapsed_s * MOST_W >= span:
             raise Unknown(
                 f"an energy counter may come round within {span / MOST_W:.0f} s: the launch took longer"

@@ -25,8 +25,14 @@ node_power() {
 	fi
 	said=$(ipmitool dcmi power reading 2>&1)
 	watts=$(printf '%s\n' "$said" | sed -n 's/.*Instantaneous power reading: *\([0-9][0-9]*\) Watts.*/\1/p')
-	if [ -n "$watts" ]; then
+	case $said in
+	*'reading state is:'*deactivated*) watts=0 ;;
+	esac
+	if [ "${watts:-0}" -gt 0 ]; then
 		printf '#node_power\n %s\n' "$watts"
+	elif [ -n "$watts" ]; then
+		# A node that answers takes some: 0 is what a controller says that does not measure.
+		echo '!node_power ipmitool dcmi power reading: it says 0 Watts or "deactivated", it does not measure'
 	else
 		said=$(printf '%s\n' "$said" | sed -n '/[^[:space:]]/{p;q;}')
 		printf '!node_power ipmitool dcmi power reading: %s\n' "${said:-nothing}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
@@ -65,46 +65,65 @@ def parse(text: str) -> Reading | None:
     return Reading(at_s, joules, node_w, lack, node_lack)
 
 
-def cpu_watts(readings: Sequence[Reading]) -> float | None:
-    """Return the mean power of a node's CPUs [W]; None where two readings do not say it."""
-    if len(readings) < 2 or any(not one.joules for one in readings):
-        return None
+def cpu_watts(readings: Sequence[Reading]) -> float:
+    """Return the mean power of a node's CPUs [W].
+
+    Raises
+    ------
+    Unknown
+        The readings do not say it; names why.
+    """
+    for one in readings:
+        if one.lack:
+            raise Unknown(one.lack)
+    if len(readings) < 2:
+        raise Unknown("fewer than two readings")
     lasted_s = readings[-1].at_s - readings[0].at_s
-    try:
-        spent = sum(
+    if lasted_s <= 0:
+        raise Unknown("its clock went backwards from one reading to the other")
+    return (
+        sum(
             energy.spent(before.joules, after.joules, after.at_s - before.at_s)
             for before, after in pairwise(readings)
         )
-    except Unknown:
-        return None
-    return spent / lasted_s if lasted_s > 0 else None
+        / lasted_s
+    )
+
+
+def node_watts(readings: Sequence[Reading]) -> float:
+    """Return the mean power of a whole node [W].
+
+    Raises
+    ------
+    Unknown
+        A reading does not say it; names why.
+    """
+    for one in readings:
+        if one.node_w is None:
+            raise Unknown(one.node_lack or "a reading without the node's power")
+    if not readings:
+        raise Unknown("it has not answered")
+    return statistics.fmean(one.node_w for one in readings if one.node_w is not None)
 
 
 def of_nodes(readings: Mapping[str, Sequence[Reading]]) -> NodesPower:
     """Return what all nodes took together, as far as all of them say it."""
-    cpu = {node: cpu_watts(several) for node, several in readings.items()}
-    whole = {
-        node: statistics.fmean(one.node_w for one in several if one.node_w is not None)
-        for node, several in readings.items()
-        if several and all(one.node_w is not None for one in several)
-    }
-    lacks = {
-        node: next((one.lack for one in several if one.lack), "fewer than two readings")
-        for node, several in readings.items()
-        if cpu[node] is None
-    }
-    node_lacks = {
-        node: next((one.node_lack for one in several if one.node_lack), "it has not answered")
-        for node, several in readings.items()
-        if node not in whole
-    }
-    known = [watts for watts in cpu.values() if watts is not None]
-    return NodesPower(
-        cpu_w=sum(known) if known and len(known) == len(readings) else None,
-        node_w=sum(whole.values()) if whole and len(whole) == len(readings) else None,
-        lacks=lacks,
-        node_lacks=node_lacks,
-    )
+    cpu_w, lacks = _total(cpu_watts, readings)
+    node_w, node_lacks = _total(node_watts, readings)
+    return NodesPower(cpu_w=cpu_w, node_w=node_w, lacks=lacks, node_lacks=node_lacks)
+
+
+def _total(
+    watts: Callable[[Sequence[Reading]], float], readings: Mapping[str, Sequence[Reading]]
+) -> tuple[float | None, dict[str, str]]:
+    """Return the power of all nodes, None where a node does not say its own; and node → why not."""
+    found, lacks = [], {}
+    for node, several in readings.items():
+        try:
+            found.append(watts(several))
+        except Unknown as reason:
+            lacks[node] = str(reason)
+    return sum(found) if found and not lacks else None, lacks
 
 
 #: Readings of the whole node's power that have a mean to speak of, at least.

@@ -1,7 +1,4 @@
-"""What a cluster is used for, from its accounting: node-hours of jobs that are like traced programs.  Pure.
-
-`sacct --allusers --parsable2 --starttime now-30days --format JobID,JobName,NNodes,NTasks,ElapsedRaw,Start,End,NodeList`
-"""
+"""Node-hours of jobs that are like traced programs, from a cluster's accounting (Slurm's sacct).  Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +16,9 @@ from wulf.base.text import count, printable
 from wulf.tools.worth.money import YEAR_H
 
 FIELDS = ("JobID", "JobName", "NNodes", "NTasks", "ElapsedRaw", "Start", "End", "NodeList")
-COMMAND = f"sacct --allusers --parsable2 --starttime now-30days --format {','.join(FIELDS)}"
+#: Of a job that began before, or still runs, `--truncate` has the part within these days: whole, it would stand beside
+#: none of the others of its time, which are not listed.
+COMMAND = f"sacct --allusers --parsable2 --truncate --starttime now-30days --format {','.join(FIELDS)}"
 #: Steps that are no program of the user.
 _OWN_STEPS = ("batch", "extern", "interactive")
 #: Words of a command that are no program of the user.
@@ -63,7 +62,7 @@ class _Job:
     def is_of(self, program: Traced) -> bool:
         """Whether it ran the program as it was traced; where no step says how many ranks, by its nodes."""
         named = program.names & {self.name, *self.steps}
-        tasks = {count for name in named for count in self.steps.get(name, ())}
+        tasks = {ranks for name in named for ranks in self.steps.get(name, ())}
         return bool(named) and self.nodes == program.nodes and (not tasks or program.ranks in tasks)
 
 
@@ -82,7 +81,7 @@ def jobs_text(text: str, origin: str, programs: Sequence[Traced]) -> str:
     UsageError
         No job is like a program: names those that took most node-hours.
     """
-    jobs = list(_jobs(text, origin))
+    jobs = [job for job in _jobs(text, origin) if job.nodes * job.seconds > 0]
     whole = sum(job.nodes * job.seconds for job in jobs)
     if whole <= 0:
         raise ConfigError(f"{origin}: no job in it has taken any time; {COMMAND}")
@@ -94,7 +93,7 @@ def jobs_text(text: str, origin: str, programs: Sequence[Traced]) -> str:
     for program in programs:
         mine = [job for job in left if job.is_of(program)]
         if not mine:
-            raise UsageError(_unknown(origin, program, jobs))
+            raise UsageError(_unknown(origin, program, jobs, programs))
         left = [job for job in left if not job.is_of(program)]
         share = sum(job.nodes * job.seconds for job in mine) / whole
         lines += [
@@ -107,7 +106,14 @@ def jobs_text(text: str, origin: str, programs: Sequence[Traced]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _unknown(origin: str, program: Traced, jobs: Sequence[_Job]) -> str:
+def _unknown(origin: str, program: Traced, jobs: Sequence[_Job], programs: Sequence[Traced]) -> str:
+    like = [job for job in jobs if job.is_of(program)]
+    if like:
+        others = [one.trace for one in programs if one is not program and any(job.is_of(one) for job in like)]
+        return (
+            f"{origin}: jobs like {program.trace} are like {', '.join(others)}, too: each job is of one trace, "
+            "so leave one out"
+        )
     hours: defaultdict[tuple[str, int], float] = defaultdict(float)
     for job in jobs:
         hours[job.name, job.nodes] += job.nodes * job.seconds / _HOUR_S
@@ -147,12 +153,14 @@ def _jobs(text: str, origin: str) -> Iterator[_Job]:
 
 
 def _allocation(row: dict[str, str], line: int) -> _Job | None:
-    """Return a job; None of one that has not begun, or still runs, as nobody knows what it will take."""
+    """Return a job; None of one that has not begun, or has no end, as nobody knows what it will take."""
     if "Unknown" in (row["Start"], row["End"]) or "None" in (row["Start"], row["End"]):
         return None
     nodes, seconds = int(row["NNodes"]), float(row["ElapsedRaw"])
     if nodes < 0 or not 0 <= seconds < 1e9:
         raise ValueError("nodes and seconds are from 0 on")
     hosts = [] if row["NodeList"] in ("", "None assigned") else nodeset.unfold(row["NodeList"])
+    if nodes * seconds > 0 and not hosts:
+        raise ValueError("it ran, and NodeList does not say where")
     begin, end = (datetime.fromisoformat(row[name]) for name in ("Start", "End"))
     return _Job(line, row["JobName"], nodes, seconds, begin, end, hosts)
