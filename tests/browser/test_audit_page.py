@@ -11,6 +11,7 @@ from playwright.sync_api import Browser
 from tests.browser.browse import Opened, open_page
 from tests.browser.conftest import Open
 from tests.browser.layout import at_widths, out_of_sight, troubles
+from tests.tiers import thorough
 from tests.unit import report_fixture
 from wulf.page.page import html
 from wulf.page.sections import findings as report
@@ -62,7 +63,9 @@ def test_findings_by_severity_and_word(visit: Open) -> None:
     assert opened.errors == []
 
 
-@pytest.mark.parametrize(("name", "scheme"), [("small", "dark"), ("cluster", "light"), ("large", "dark")])
+@pytest.mark.parametrize(
+    ("name", "scheme"), [thorough("small", "dark"), ("cluster", "light"), thorough("large", "dark")]
+)
 def test_every_width_can_be_read(visit: Open, name: str, scheme: str) -> None:
     opened = visit(name, scheme=scheme)
     for width in at_widths(opened):
@@ -71,7 +74,7 @@ def test_every_width_can_be_read(visit: Open, name: str, scheme: str) -> None:
         assert troubles(opened) == [], width
 
 
-@pytest.mark.parametrize("name", ["small", "cluster", "large"])
+@pytest.mark.parametrize("name", ["small", thorough("cluster"), thorough("large")])
 def test_what_differs_is_seen_without_scrolling(visit: Open, name: str) -> None:
     opened = visit(name)
     odd = opened.page.locator(".alike .odd")

@@ -9,6 +9,7 @@ from playwright.sync_api import Browser
 
 from tests.browser.browse import open_page
 from tests.browser.layout import at_widths, sideways, troubles
+from tests.tiers import thorough
 from tests.unit import subjects
 from wulf.page.page import html
 
@@ -27,7 +28,9 @@ SQUEEZED = """() => [...document.querySelectorAll(".plot svg")].filter((svg) => 
   .map((svg) => svg.getAttribute("aria-label"))"""
 
 
-@pytest.mark.parametrize(("name", "place"), subjects.CASES)
+@pytest.mark.parametrize(
+    ("name", "place"), [case if case[1] == 0 else thorough(*case) for case in subjects.CASES]
+)
 def test_a_page_fits_a_desktop_and_a_telephone(
     chromium: Browser, tmp_path: Path, name: str, place: int
 ) -> None:

@@ -13,6 +13,7 @@ import pytest
 from tests.browser.browse import LOCAL, Opened
 from tests.browser.conftest import Open
 from tests.browser.layout import at_widths, troubles
+from tests.tiers import thorough
 from tests.unit import report_fixture
 from wulf.base.records import CellEstimate
 
@@ -39,7 +40,9 @@ def download(opened: Opened, chart: str, kind: str) -> str:
 
 
 @pytest.mark.parametrize("name", PAGES)
-@pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (1200, "dark"), (390, "light")])
+@pytest.mark.parametrize(
+    ("width", "scheme"), [(1200, "light"), thorough(1200, "dark"), thorough(390, "light")]
+)
 def test_no_error_no_request_no_overflow(visit: Open, name: str, width: int, scheme: str) -> None:
     opened = visit(name, width, scheme)
     opened.shot(f"report-{name}-{width}-{scheme}")
@@ -49,7 +52,7 @@ def test_no_error_no_request_no_overflow(visit: Open, name: str, width: int, sch
 
 
 @pytest.mark.parametrize(
-    ("name", "scheme"), [("large", "light"), ("hostile", "dark"), ("comparison", "dark")]
+    ("name", "scheme"), [thorough("large", "light"), ("hostile", "dark"), thorough("comparison", "dark")]
 )
 def test_every_width_can_be_read(visit: Open, name: str, scheme: str) -> None:
     opened = visit(name, scheme=scheme)
@@ -122,7 +125,7 @@ def test_csv_has_the_numbers(visit: Open) -> None:
         assert int(row["launches"]) == cell.time.n
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", [thorough("light"), "dark"])
 def test_svg_is_a_drawing_on_white_paper(visit: Open, scheme: str) -> None:
     root = ET.fromstring(download(visit("large", scheme=scheme), "op0-latency", "svg"))
     assert root.tag == f"{SVG}svg"

@@ -10,6 +10,7 @@ from playwright.sync_api import Browser
 
 from tests.browser.browse import LOCAL, Opened, open_page
 from tests.browser.layout import at_widths, sideways, troubles
+from tests.tiers import thorough
 from tests.unit import tuning_fixture
 from wulf.page.page import html
 from wulf.tools.tune.page import build
@@ -60,7 +61,7 @@ def visit(chromium: Browser, files: dict[str, Path]) -> Iterator[Visit]:
 
 
 @pytest.mark.parametrize("name", STATES)
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
+@pytest.mark.parametrize(("width", "scheme"), [thorough(1280, "light"), (360, "dark")])
 def test_no_error_no_request_no_overflow(visit: Visit, name: str, width: int, scheme: str) -> None:
     opened = visit(name, width, scheme)
     opened.shot(f"tuning-{name}-{width}-{scheme}")
@@ -69,7 +70,9 @@ def test_no_error_no_request_no_overflow(visit: Visit, name: str, width: int, sc
     assert opened.overflow() <= 0
 
 
-@pytest.mark.parametrize(("name", "scheme"), [("make", "dark"), ("many", "light"), ("application", "dark")])
+@pytest.mark.parametrize(
+    ("name", "scheme"), [("make", "dark"), thorough("many", "light"), thorough("application", "dark")]
+)
 def test_every_width_can_be_read(visit: Visit, name: str, scheme: str) -> None:
     opened = visit(name, scheme=scheme)
     for width in at_widths(opened):
@@ -78,15 +81,15 @@ def test_every_width_can_be_read(visit: Visit, name: str, scheme: str) -> None:
         assert troubles(opened) == [], width
 
 
-@pytest.mark.parametrize("name", ["make", "many"])
+@pytest.mark.parametrize("name", ["make", thorough("many")])
 def test_all_columns_of_the_values_tried_are_seen(visit: Visit, name: str) -> None:
     opened = visit(name)
     for width in at_widths(opened, (1280, 1920)):
         assert sideways(opened, ".effects") <= 1, width
 
 
-@pytest.mark.parametrize("width", [360, 800, 1280])
-@pytest.mark.parametrize("name", ["make", "application"])
+@pytest.mark.parametrize("width", [360, thorough(800), thorough(1280)])
+@pytest.mark.parametrize("name", ["make", thorough("application")])
 def test_no_words_stand_over_others_or_are_cut(visit: Visit, name: str, width: int) -> None:
     opened = visit(name, width)
     assert opened.page.evaluate(OVERLAPS) == []

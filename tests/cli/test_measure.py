@@ -15,7 +15,7 @@ import pytest
 import wulf as library
 from tests.cli.command import start, wulf
 from tests.cli.waiting import HANGS_S, wait_for_launches
-from tests.native.tiers import thorough
+from tests.tiers import thorough
 from wulf.base.errors import UsageError
 from wulf.base.records import Analysis, Comparison
 from wulf.tools.measure.page.export import Export

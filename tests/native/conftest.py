@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tests.native import programs
-from tests.native.tiers import mostly_thorough
+from tests.tiers import mostly_thorough
 
 #: Where MPICH would only show once more what Open MPI has shown, it is for `make test-all`.
 EACH_FAMILY = mostly_thorough(programs.FAMILIES, "openmpi")

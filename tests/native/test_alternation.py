@@ -13,7 +13,7 @@ import pytest
 
 from tests.native.conftest import MpiProbe
 from tests.native.probe import TIMEOUT_S, client, lines_of, run, secret, server
-from tests.native.tiers import mostly_thorough
+from tests.tiers import mostly_thorough
 
 ARMS = (
     "--sweeps",

@@ -16,7 +16,7 @@ import pytest
 from tests.native import programs
 from tests.native.conftest import EACH_FAMILY
 from tests.native.programs import SOURCE
-from tests.native.tiers import mostly_thorough, thorough
+from tests.tiers import mostly_thorough, thorough
 from wulf.node.programs.shipped import SHIPPED
 
 TIMEOUT_S = 120

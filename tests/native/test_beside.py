@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.native.tiers import thorough
+from tests.tiers import thorough
 from wulf.base.records import LaunchResult
 from wulf.node.cluster.inventory import parse
 from wulf.node.cluster.transport import open_transport

@@ -17,7 +17,7 @@ import pytest
 
 from tests.native import programs
 from tests.native.conftest import EACH_FAMILY
-from tests.native.tiers import mostly_thorough
+from tests.tiers import mostly_thorough
 from wulf.base.trace.layout import Kind
 from wulf.base.trace.reader import Stream, read
 from wulf.base.trace.traffic import traffic

@@ -25,7 +25,7 @@ from tests.native.probe import (
     secret,
     server,
 )
-from tests.native.tiers import mostly_thorough, thorough
+from tests.tiers import mostly_thorough, thorough
 
 ENDLESS = ("--sweeps", "100000", "--visit-us", "5000", "--peer-timeout")
 #: Who waits so long for the other side does not come to the end of a test.

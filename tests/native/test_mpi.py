@@ -16,7 +16,7 @@ import pytest
 from tests.native import programs
 from tests.native.conftest import MpiProbe
 from tests.native.probe import TIMEOUT_S, cells, lines_of, measuring, run
-from tests.native.tiers import mostly_thorough, thorough
+from tests.tiers import mostly_thorough, thorough
 
 pytestmark = pytest.mark.mpi
 #: A rank that spins may get no CPU for long where others have work: only what hangs is ended.

@@ -9,7 +9,7 @@ import pytest
 
 from tests.native.conftest import probe_of
 from tests.native.programs import required
-from tests.native.tiers import mostly_thorough
+from tests.tiers import mostly_thorough
 from wulf.node.cluster import inventory
 from wulf.node.cluster.launcher import launcher_for
 from wulf.node.cluster.transport import open_transport

@@ -13,7 +13,7 @@ import pytest
 from tests.native.probe import TIMEOUT_S, cells, client, lines_of, run, server
 from tests.native.programs import HERE, compiled
 from tests.native.proxy import DropEvery, OvertakeEvery, delay, flip, proxy
-from tests.native.tiers import mostly_thorough
+from tests.tiers import mostly_thorough
 from wulf.base.records import Operation
 
 SHORT = ("--sweeps", "3", "--visit-us", "500")

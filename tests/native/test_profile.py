@@ -11,7 +11,7 @@ import pytest
 
 from tests.native.conftest import MpiProbe
 from tests.native.programs import program, required
-from tests.native.tiers import mostly_thorough
+from tests.tiers import mostly_thorough
 
 pytestmark = pytest.mark.mpi
 

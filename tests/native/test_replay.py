@@ -17,7 +17,7 @@ from bench import fuzz_trace
 from bench.replay import NETWORKS
 from bench.traces import Stencil
 from tests.native.programs import made, program
-from tests.native.tiers import thorough
+from tests.tiers import thorough
 from wulf.base.trace.layout import RECORD, Kind
 from wulf.base.trace.writer import StreamWriter, write_container
 from wulf.stats.prediction.network import text

@@ -10,9 +10,9 @@ import pytest
 
 from tests.native import programs
 from tests.native.conftest import EACH_FAMILY
-from tests.native.tiers import mostly_thorough, thorough
 from tests.native.tracer_calls import local, unknown, wrapped
 from tests.native.tracing import Tracer, check, counted, tracer_of
+from tests.tiers import mostly_thorough, thorough
 from wulf.base.trace.layout import Flag, Kind, Unsound
 from wulf.base.trace.summary import file_calls, summary
 

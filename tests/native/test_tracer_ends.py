@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.native.conftest import EACH_FAMILY
-from tests.native.tiers import mostly_thorough
 from tests.native.tracing import Tracer, tracer_of
+from tests.tiers import mostly_thorough
 from wulf.base.trace.layout import Kind, State
 from wulf.base.trace.reader import Stream, read
 from wulf.base.trace.writer import pack

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 import pytest
 
-from tests.native.tiers import mostly_thorough
+from tests.tiers import mostly_thorough
 from tests.unit import guard_states as states
 from tests.unit.guard_states import Node
 from tests.unit.test_access import NIC

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from tests.native.tiers import mostly_thorough
+from tests.tiers import mostly_thorough
 from tests.unit import odd_traces
 from tests.unit.predict_fixture import calibrated_run
 from wulf.base.errors import TraceError, WulfError
