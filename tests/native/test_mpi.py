@@ -187,6 +187,19 @@ def test_a_directory_that_nodes_do_not_share_is_named(mpi_probe: MpiProbe, tmp_p
     assert [list((tmp_path / name).iterdir()) for name in ("here", "there")] == [[], []]
 
 
+@pytest.mark.parametrize("sharing", mostly_thorough(["own", "shared", "collective"], "shared"))
+@pytest.mark.parametrize(("op", "fails"), [("write", "write"), ("read", "read"), thorough("read", "write")])
+def test_a_call_that_fails_on_one_node_is_named_and_no_file_is_left(
+    mpi_probe: MpiProbe, op: str, fails: str, sharing: str, tmp_path: Path
+) -> None:
+    """A file system without room most of all: what is left would keep it full."""
+    words = ["--op", f"mpi_file_{op}_{sharing}", "--sizes", str(1 << 20), "--dir", str(tmp_path), *SHORT]
+    argv = [*_shim(mpi_probe, "failing_files", f"WULF_FAILS={fails}"), str(mpi_probe.path), *words]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    assert done.returncode != 0 and f"cannot {fails} {tmp_path}" in done.stdout + done.stderr, done
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_what_a_killed_launch_left_is_removed_when_it_is_old(mpi_probe: MpiProbe, tmp_path: Path) -> None:
     old, new, other = (
         tmp_path / f"wulf-probe-files-{who}" for who in (f"{os.getuid()}-h-1", f"{os.getuid()}-h-2", "x-h-3")

@@ -33,6 +33,7 @@ struct files {
     MPI_File file;
     struct resident resident;
     uint64_t pieces; /* of each rank; iterations go through them again and again */
+    int code;        /* of the first call that failed: it is told when the files are removed */
     bool wrong;
     char path[PATH_BYTES];
 };
@@ -116,7 +117,11 @@ static int name(const struct part *part, struct files *files, const char *direct
     const int length = own(files)
                            ? snprintf(files->path, PATH_BYTES, "%s/%s.%d", directory, unique, part->rank)
                            : snprintf(files->path, PATH_BYTES, "%s/%s", directory, unique);
-    return length < PATH_BYTES ? 0 : cannot(files, "name", "the name is too long", failure);
+    if (length < PATH_BYTES)
+        return 0;
+    const int result = cannot(files, "name", "the name is too long", failure);
+    files->path[0] = '\0'; /* half a name may be that of another file, which is not ours to remove */
+    return result;
 }
 
 /* Make an empty file. Not longer than the file system has room: a full one stops others, too. */
@@ -125,7 +130,9 @@ static int make(const struct part *part, const struct files *files, const char *
     const uint64_t bytes = files->pieces * (uint64_t)part->size * (own(files) ? 1 : (uint64_t)part->ranks);
     if (!makes_the_file(part))
         return 0;
-    const int fd = open(files->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, MODE);
+    unlink(
+        files->path); /* of a launch long ago with this process number, or a link that somebody put there */
+    const int fd = open(files->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, MODE);
     if (fd < 0)
         return cannot(files, "make",
                       errno == ENOENT ? "there is no such directory, which every node must have"
@@ -163,8 +170,10 @@ static int write_all(const struct part *part, struct files *files, struct failur
                                  MPI_BYTE, MPI_STATUS_IGNORE);
         watchdog_beat();
     }
+    const int synced =
+        MPI_File_sync(files->file); /* all ranks take part in it, whatever their own calls gave */
     if (code == MPI_SUCCESS)
-        code = MPI_File_sync(files->file);
+        code = synced;
     return code == MPI_SUCCESS ? 0 : file_failed(files, "write", code, failure);
 }
 
@@ -189,13 +198,27 @@ static uint64_t pieces(const struct part *part) {
     return fit < PIECES_MOST ? (fit > 0 ? fit : 1) : PIECES_MOST;
 }
 
+/* Remove what a rank has made. Where all have failed, none leaves before that: the first to leave ends the
+ * others. */
+static int remove_files(const struct part *part, const struct files *files, int result,
+                        struct failure *failure) {
+    if (makes_the_file(part) && unlink(files->path) != 0 && result == 0)
+        return cannot(files, "remove", strerror(errno), failure);
+    if (result != 0 && strcmp(failure->code, "files") == 0) /* and MPI works */
+        MPI_Barrier(part->comm);
+    return result;
+}
+
 int files_open(struct part *part, const struct file_kind *kind, struct failure *failure) {
     const struct mpi_link *link = part->visit->link;
     struct files *files = calloc(1, sizeof *files);
     if (files == NULL)
         return failure_set(failure, "system", "", "no memory for a visit");
-    *files =
-        (struct files){.kind = kind, .file = MPI_FILE_NULL, .resident = {.fd = -1}, .pieces = pieces(part)};
+    *files = (struct files){.kind = kind,
+                            .file = MPI_FILE_NULL,
+                            .resident = {.fd = -1},
+                            .pieces = pieces(part),
+                            .code = MPI_SUCCESS};
     part->state = files;
     if (part->visit->number == 0)
         tidy(link->directory);
@@ -207,9 +230,7 @@ int files_open(struct part *part, const struct file_kind *kind, struct failure *
         result = all_or_none(part, see(files, failure), failure);
     if (result == 0)
         result = prepare(part, files, failure);
-    if (result != 0 && makes_the_file(part))
-        unlink(files->path);
-    return result;
+    return result == 0 ? 0 : remove_files(part, files, result, failure);
 }
 
 int files_before(const struct part *part) {
@@ -247,9 +268,9 @@ static int write_piece(const struct part *part, MPI_Status *status) {
         code = MPI_File_write_at_all(files->file, place, part->out, part->size, MPI_BYTE, status);
     else
         code = MPI_File_write_at(files->file, place, part->out, part->size, MPI_BYTE, status);
-    if (code == MPI_SUCCESS && files->kind->to_the_disk)
-        code = MPI_File_sync(files->file);
-    return code;
+    /* All ranks take part in it, whatever their own call has given. */
+    const int synced = files->kind->to_the_disk ? MPI_File_sync(files->file) : MPI_SUCCESS;
+    return code == MPI_SUCCESS ? synced : code;
 }
 
 int files_call(const struct part *part) {
@@ -259,8 +280,10 @@ int files_call(const struct part *part) {
     int code = files->kind->reads ? read_piece(part, &status) : write_piece(part, &status);
     if (code == MPI_SUCCESS)
         code = MPI_Get_count(&status, MPI_BYTE, &bytes);
+    if (files->code == MPI_SUCCESS)
+        files->code = code;
     files->wrong = files->wrong || bytes != part->size;
-    return code;
+    return MPI_SUCCESS;
 }
 
 int files_after(const struct part *part) {
@@ -298,13 +321,15 @@ static int tell_memory(const struct part *part, const struct files *files, struc
 
 int files_close(struct part *part, struct failure *failure) {
     struct files *files = part->state;
-    int result = close_file(files, failure);
+    int result = files->code == MPI_SUCCESS
+                     ? 0
+                     : file_failed(files, files->kind->reads ? "read" : "write", files->code, failure);
+    if (close_file(files, failure) != 0)
+        result = -1;
     if (result == 0 && !files->kind->reads)
         result = read_back(part, files, failure);
     resident_close(&files->resident);
-    result = all_or_none(part, result, failure);
-    if (makes_the_file(part) && unlink(files->path) != 0 && result == 0)
-        result = cannot(files, "remove", strerror(errno), failure);
+    result = remove_files(part, files, all_or_none(part, result, failure), failure);
     return result == 0 ? tell_memory(part, files, failure) : result;
 }
 
