@@ -38,7 +38,7 @@ def make(clone: Path, *words: str, **more: str) -> subprocess.CompletedProcess[s
 @pytest.mark.lab
 def test_make_demo(clone, tmp_path):
     require_lab()
-    own = {"WULF_LAB_DIR": str(tmp_path / "lab"), "WULF_DEMO_BUDGET": "45s"}
+    own = {"WULF_LAB_DIR": str(tmp_path / "lab"), "WULF_DEMO_BUDGET": "90s"}
     try:
         done = make(clone, "demo", **own)
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]

@@ -128,13 +128,13 @@ def test_eight_nodes(spare: Host) -> None:
 
 @pytest.mark.thorough
 def test_a_second_command_waits_its_turn(spare: Host) -> None:
-    process = spare.start_up()
-    process.send_signal(signal.SIGSTOP)  # a machine that is busy could end it before the other begins
-    try:
-        refused = spare.cli("down")
-    finally:
-        process.send_signal(signal.SIGCONT)
+    with spare.start_up() as process:
+        process.send_signal(signal.SIGSTOP)  # a machine that is busy could end it before the other begins
+        try:
+            refused = spare.cli("down")
+        finally:
+            process.send_signal(signal.SIGCONT)
+        assert process.wait(timeout=180) == 0
     assert refused.returncode == 1
     assert "another 'wulf lab' is changing the virtual cluster" in refused.stderr
-    assert process.wait(timeout=180) == 0
     wait_until(lambda: lab.current() is not None)

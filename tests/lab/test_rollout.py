@@ -12,11 +12,12 @@ import time
 import pytest
 
 from tests.cli.command import environment, start, wulf
+from tests.conftest import OTHER_LAB
 from tests.lab.host import wait_until
 from tests.lab.test_nodes import on
 from wulf.tools.rollout.store import load_rollout
 
-pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.thorough]
+pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.thorough, pytest.mark.xdist_group(OTHER_LAB)]
 
 KNOB = "sysctl.net.ipv4.tcp_slow_start_after_idle"
 NOW = "cat /proc/sys/net/ipv4/tcp_slow_start_after_idle"

@@ -105,6 +105,9 @@ def test_parsers_only_ever_refuse(text):
         (estimate(5e-6, 5e-6, 5e-6), "5.00000 ± 0.00001 µs"),
         (estimate(-61.6e-12, None, None, "s/B"), "−61.6 ns/kB (no interval)"),
         (estimate(-8.5e-9, -8.6e-9, -8.4e-9, "s/B"), "−8.50 ± 0.10 µs/kB"),
+        (estimate(3678794, 205640, 13214688), "3700000 s (200000 s to 13200000 s)"),
+        (estimate(3e-6, -1e-6, 8e-6), "3.0 µs (−1.0 µs to 8.0 µs)"),
+        (estimate(1e-6, 0, 2e-6), "1.0 ± 1.0 µs"),
     ],
 )
 def test_estimates_show_no_more_digits_than_the_interval_supports(value, text):

@@ -232,17 +232,18 @@ _FACTS: dict[str, Callable[[float], str]] = {
 def format_estimate(estimate: _Estimate) -> str:
     """Value ± half its interval, with the digits that the interval supports: ``11.92 ± 0.07 µs``.
 
-    Where one side is more than three times the other, and a tenth of the value: ``8.2 µs (7.6 µs to 4.0 ms)``. Without
-    an interval that is said: ``11.9 µs (no interval)``.
+    Where one side is more than three times the other, and a tenth of the value, or greater than the value, of which the
+    last digit of ± would leave nothing: ``8.2 µs (7.6 µs to 4.0 ms)``. Without an interval that is said:
+    ``11.9 µs (no interval)``.
     """
     scale, unit = _scale(estimate.value, estimate.unit)
     value = estimate.value / scale
     space = f" {unit}" if unit else ""
     if estimate.low is None or estimate.high is None or not math.isfinite(estimate.high - estimate.low):
         return f"{_minus(_significant(value))}{space} (no interval)"
-    if _is_lopsided(estimate.value, estimate.low, estimate.high):
-        return _lopsided(estimate.value, estimate.low, estimate.high, estimate.unit)
     half = max(estimate.high - estimate.value, estimate.value - estimate.low) / scale
+    if _is_lopsided(estimate.value, estimate.low, estimate.high) or half > abs(value):
+        return _lopsided(estimate.value, estimate.low, estimate.high, estimate.unit)
     decimals = _decimals(half, value)
     # Half an interval that is smaller than the last digit shown is rounded up to it: it is never "± 0".
     half = max(half, 10.0**-decimals)
