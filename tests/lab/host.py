@@ -76,7 +76,7 @@ class Host:
             *(f"mount {line}" for line in mounts if str(self.directory) in line),
             *(f"namespace {name}" for name in set(self._namespaces()) - self.namespaces if self._mine(name)),
             *(f"lock {name}" for name in set(self._locks()) - self.locks if self._mine(name)),
-            *(f"process {pid}" for pid in self.processes()),
+            *(f"process {pid}: {_line(pid)}" for pid in self.processes()),
             *(
                 f"group {path}"
                 for path in Path("/sys/fs/cgroup").glob("*/wulf-lab-*")
@@ -97,6 +97,15 @@ class Host:
     @staticmethod
     def _locks() -> list[str]:
         return [entry.name for entry in Path("/run/lock").glob("wulf*")]
+
+
+def _line(pid: int) -> str:
+    try:
+        return (
+            (Path("/proc") / str(pid) / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        )
+    except OSError:
+        return "gone by now"
 
 
 def wait_until(condition: Callable[[], bool], timeout_s: float = 120) -> None:

@@ -284,13 +284,25 @@ def clients_of(ssh_config: Path, connect: Path) -> list[int]:
             line = (entry / "cmdline").read_bytes() if entry.name.isdecimal() else b""
         except (FileNotFoundError, ProcessLookupError):
             continue
-        argv = [os.fsdecode(word) for word in line.split(b"\0")]
-        program = Path(argv[0]).name
-        if (program == "ssh" and str(ssh_config) in argv) or (
-            program.startswith(("nsenter", "python")) and str(connect) in argv
-        ):
+        if _is_client([os.fsdecode(word) for word in line.split(b"\0")], str(ssh_config), str(connect)):
             found.append(int(entry.name))
     return found
+
+
+def _is_client(argv: Sequence[str], ssh_config: str, connect: str) -> bool:
+    """Whether a command line is one of ssh with this configuration, or of its helper (ProxyCommand).
+
+    ssh starts the helper by the user's shell, which is there for a moment: ``sh -c 'exec nsenter … connect.py …'``.
+    """
+    program = Path(argv[0]).name
+    if program == "ssh":
+        return ssh_config in argv
+    if program.startswith(("nsenter", "python")):
+        return connect in argv
+    match argv:
+        case [_, "-c", command, *_]:
+            return command.startswith("exec ") and connect in command
+    return False
 
 
 def end_processes(find: Callable[[], list[int]], what: str) -> None:
