@@ -8,7 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/abandoned.h"
+#include "core/node.h"
+
 enum { LINE = 64, PATH_BYTES = 1024, NAME_BYTES = 128, MODE = 0600 };
+
+static const char KIND[] = "wulf-emulate";
 
 /* Where a rank receives messages of one sender with one tag on one communicator: `slots` of them wait in it.
  * The same list is on all ranks, in the same order. */
@@ -255,16 +260,39 @@ static int take_from_memory(struct mail *mail, const struct box *box, unsigned c
 /* --- a file ----------------------------------------------------------------------------------------------
  */
 
+/* Whether all nodes see the file; otherwise it is removed before any rank leaves, as the first one ends the
+ * others. */
+static int all_see(struct emulation *emulation, const struct mail *mail) {
+    char host[NODE_HOST_BYTES] = "";
+    int first = access(mail->path, R_OK | W_OK) == 0 ? emulation->ranks : emulation->rank;
+    int code = MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (code != MPI_SUCCESS || first == emulation->ranks)
+        return code;
+    gethostname(host, sizeof host - 1);
+    code = MPI_Bcast(host, sizeof host, MPI_CHAR, first, MPI_COMM_WORLD);
+    if (emulation->rank == 0)
+        unlink(mail->path);
+    if (code == MPI_SUCCESS)
+        code = MPI_Barrier(MPI_COMM_WORLD);
+    if (code != MPI_SUCCESS)
+        return code;
+    return emulation_failed(emulation, "%s does not see %s: --dir must be one that all nodes share", host,
+                            mail->path);
+}
+
 static int open_file(struct emulation *emulation, struct mail *mail, const char *directory) {
     char name[NAME_BYTES] = "";
-    char host[64] = "";
     int *limit = NULL;
     int is_set = 0;
-    gethostname(host, sizeof host - 1);
-    if (emulation->rank == 0)
-        snprintf(name, sizeof name, "wulf-emulate-%.60s-%ld", host, (long)getpid());
+    if (emulation->rank == 0) {
+        abandoned_remove(directory, KIND);
+        abandoned_name(name, sizeof name, KIND);
+    }
     int code = MPI_Bcast(name, sizeof name, MPI_CHAR, 0, MPI_COMM_WORLD);
-    snprintf(mail->path, sizeof mail->path, "%.800s/%s", directory, name);
+    if (snprintf(mail->path, sizeof mail->path, "%s/%s", directory, name) >= (int)sizeof mail->path) {
+        mail->path[0] = '\0'; /* half a name may be that of another file, which is not ours to remove */
+        return emulation_failed(emulation, "the name of --dir is too long");
+    }
     if (code == MPI_SUCCESS && emulation->rank == 0) {
         const int fd = open(mail->path, O_CREAT | O_RDWR | O_EXCL | O_CLOEXEC, MODE);
         if (fd < 0)
@@ -274,9 +302,10 @@ static int open_file(struct emulation *emulation, struct mail *mail, const char 
     }
     if (code == MPI_SUCCESS)
         code = MPI_Barrier(MPI_COMM_WORLD);
-    if (code == MPI_SUCCESS && access(mail->path, R_OK | W_OK) != 0)
-        return emulation_failed(
-            emulation, "this node does not see %s: --dir must be one that all nodes share", mail->path);
+    if (code == MPI_SUCCESS)
+        code = all_see(emulation, mail);
+    if (code != MPI_SUCCESS)
+        return code;
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, (void *)&limit, &is_set);
     if (is_set && mail->count > (size_t)*limit)
         return emulation_failed(emulation, "more boxes (%zu) than MPI has tags", mail->count);
@@ -394,6 +423,11 @@ int mail_close(struct emulation *emulation) {
     return code == MPI_SUCCESS
                ? 0
                : failure_set(emulation->failure, "mpi", "", "what messages went by cannot be closed");
+}
+
+void mail_abandon(const struct emulation *emulation) {
+    if (emulation->mail != NULL && emulation->mail->path[0] != '\0')
+        unlink(emulation->mail->path);
 }
 
 bool mail_carries(const struct emulation *emulation, const struct team *team, int peer) {

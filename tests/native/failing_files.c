@@ -7,6 +7,11 @@
 
 enum { ROOM_BYTES = 2 << 20 };
 
+static MPI_Offset room_bytes(void) {
+  const char *room = getenv("WULF_ROOM");
+  return room == NULL ? ROOM_BYTES : (MPI_Offset)atoll(room);
+}
+
 static int given(int code, const char *call, MPI_Offset place) {
   const char *fails = getenv("WULF_FAILS");
   int rank = 0;
@@ -15,8 +20,8 @@ static int given(int code, const char *call, MPI_Offset place) {
   PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
   const int fail = fails != NULL && strncmp(call, fails, strlen(fails)) == 0 &&
                    rank == ranks - 1;
-  return code == MPI_SUCCESS && fail && place >= ROOM_BYTES ? MPI_ERR_NO_SPACE
-                                                            : code;
+  return code == MPI_SUCCESS && fail && place >= room_bytes() ? MPI_ERR_NO_SPACE
+                                                              : code;
 }
 
 #define AT(CALL, BUFFER)                                                       \

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -329,6 +330,38 @@ def test_other_ways_bring_the_same(emulator: Emulator, tmp_path: Path, method: s
         code, lines, complaint = emulator.run(trace, *words, LD_PRELOAD=str(shim))
         # A length that is not what was sent ends it, data that is not is counted.
         assert code != 0 or next(line for line in lines if line["type"] == "cell")["corrupt"] > 0, complaint
+        assert list(shared.iterdir()) == []
+
+
+@pytest.mark.parametrize("fails", ["write", "read"])
+def test_a_file_that_fails_on_one_node_is_not_left(emulator: Emulator, tmp_path: Path, fails: str) -> None:
+    (tmp_path / "a.toml").write_text(MAIL)
+    trace = patterns.pattern_trace(tmp_path / "a.toml", RANKS, tmp_path)
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shim = programs.shim("failing_files", emulator.family)
+    words = ("--method", "file", "--dir", str(shared), "--passes", "1", "--compute", "none")
+    env = {"LD_PRELOAD": str(shim), "WULF_FAILS": fails, "WULF_ROOM": "0"}
+    code, lines, complaint = emulator.run(trace, *words, **env)
+    assert code != 0 and f"rank {RANKS - 1}" in failures(lines, complaint)
+    assert list(shared.iterdir()) == []
+
+
+def test_a_directory_that_nodes_do_not_share_is_named(emulator: Emulator, tmp_path: Path) -> None:
+    trace = written(tmp_path, "halo-1d")
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+    wrapper = tmp_path / "emulator"
+    wrapper.write_text(
+        f"#!/bin/sh\ncd {tmp_path}/here\n"
+        f'[ "$OMPI_COMM_WORLD_RANK$PMI_RANK" != 2 ] || cd {tmp_path}/there\nexec {emulator.path} "$@"\n'
+    )
+    wrapper.chmod(0o755)
+    odd = msgspec.structs.replace(emulator, path=wrapper)
+    code, lines, complaint = odd.run(trace, "--method", "file", "--dir", ".")
+    assert code != 0
+    assert f"{socket.gethostname()} does not see ./" in failures(lines, complaint)
+    assert [list((tmp_path / name).iterdir()) for name in ("here", "there")] == [[], []]
 
 
 def test_what_goes_by_messages_alone_is_refused_otherwise(emulator: Emulator, tmp_path: Path) -> None:

@@ -1,16 +1,14 @@
 #include "probe/mpi/files.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "core/abandoned.h"
 #include "core/node.h"
 #include "core/watchdog.h"
 #include "probe/mpi/filesystem.h"
@@ -23,9 +21,7 @@ enum {
     NAME_BYTES = 128,
     MODE = 0600,
 };
-/* What a launch that was killed has left behind is removed after so long [s]. */
-static const time_t ABANDONED_S = 3600;
-static const char PREFIX[] = "wulf-probe-files";
+static const char KIND[] = "wulf-probe-files";
 
 /* The files of a visit, on one rank. */
 struct files {
@@ -87,30 +83,12 @@ static int file_failed(const struct files *files, const char *what, int code, st
     return cannot(files, what, said, failure);
 }
 
-/* Remove what launches of this user have left that were killed. */
-static void tidy(const char *directory) {
-    char begin[NAME_BYTES];
-    DIR *all = opendir(directory);
-    snprintf(begin, sizeof begin, "%s-%u-", PREFIX, (unsigned)getuid());
-    for (const struct dirent *one = all == NULL ? NULL : readdir(all); one != NULL; one = readdir(all)) {
-        struct stat found;
-        if (strncmp(one->d_name, begin, strlen(begin)) == 0 &&
-            fstatat(dirfd(all), one->d_name, &found, AT_SYMLINK_NOFOLLOW) == 0 &&
-            time(NULL) - found.st_mtime > ABANDONED_S)
-            unlinkat(dirfd(all), one->d_name, 0);
-    }
-    if (all != NULL)
-        closedir(all);
-}
-
 /* The same name on all ranks, which nobody else has. */
 static int name(const struct part *part, struct files *files, const char *directory,
                 struct failure *failure) {
     char unique[NAME_BYTES] = "";
-    char host[NODE_HOST_BYTES] = "";
-    gethostname(host, sizeof host - 1);
     if (part->rank == 0)
-        snprintf(unique, sizeof unique, "%s-%u-%.60s-%ld", PREFIX, (unsigned)getuid(), host, (long)getpid());
+        abandoned_name(unique, sizeof unique, KIND);
     const int code = MPI_Bcast(unique, (int)sizeof unique, MPI_CHAR, 0, part->comm);
     if (code != MPI_SUCCESS)
         return mpi_failed(part->visit->link, code, failure);
@@ -221,7 +199,7 @@ int files_open(struct part *part, const struct file_kind *kind, struct failure *
                             .code = MPI_SUCCESS};
     part->state = files;
     if (part->visit->number == 0)
-        tidy(link->directory);
+        abandoned_remove(link->directory, KIND);
     int result = name(part, files, link->directory, failure);
     if (result == 0)
         result = make(part, files, link->directory, failure);
