@@ -9,6 +9,7 @@
 
 #include "core/clock.h"
 #include "core/failure.h"
+#include "core/launch_file.h"
 #include "core/lines.h"
 
 _Atomic uint32_t watchdog_beats;
@@ -33,6 +34,7 @@ _Noreturn static void say_and_end(const struct last_words *words) {
     const ssize_t said = write(words->fd, words->text, words->length);
     (void)ended; /* nothing can be done about a failure here */
     (void)said;
+    launch_file_end();
     _exit(FAILURE_EXIT);
 }
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/abandoned.h"
+#include "core/launch_file.h"
 #include "core/node.h"
 
 enum { LINE = 64, PATH_BYTES = 1024, NAME_BYTES = 128, MODE = 0600 };
@@ -270,8 +270,7 @@ static int all_see(struct emulation *emulation, const struct mail *mail) {
         return code;
     gethostname(host, sizeof host - 1);
     code = MPI_Bcast(host, sizeof host, MPI_CHAR, first, MPI_COMM_WORLD);
-    if (emulation->rank == 0)
-        unlink(mail->path);
+    launch_file_end();
     if (code == MPI_SUCCESS)
         code = MPI_Barrier(MPI_COMM_WORLD);
     if (code != MPI_SUCCESS)
@@ -285,20 +284,19 @@ static int open_file(struct emulation *emulation, struct mail *mail, const char 
     int *limit = NULL;
     int is_set = 0;
     if (emulation->rank == 0) {
-        abandoned_remove(directory, KIND);
-        abandoned_name(name, sizeof name, KIND);
+        launch_files_tidy(directory, KIND);
+        launch_file_name(name, sizeof name, KIND);
     }
     int code = MPI_Bcast(name, sizeof name, MPI_CHAR, 0, MPI_COMM_WORLD);
-    if (snprintf(mail->path, sizeof mail->path, "%s/%s", directory, name) >= (int)sizeof mail->path) {
-        mail->path[0] = '\0'; /* half a name may be that of another file, which is not ours to remove */
+    if (snprintf(mail->path, sizeof mail->path, "%s/%s", directory, name) >= (int)sizeof mail->path)
         return emulation_failed(emulation, "the name of --dir is too long");
-    }
     if (code == MPI_SUCCESS && emulation->rank == 0) {
         const int fd = open(mail->path, O_CREAT | O_RDWR | O_EXCL | O_CLOEXEC, MODE);
         if (fd < 0)
             return emulation_failed(emulation, "cannot make %s: name another directory with --dir",
                                     mail->path);
         close(fd);
+        launch_file_begin(mail->path);
     }
     if (code == MPI_SUCCESS)
         code = MPI_Barrier(MPI_COMM_WORLD);
@@ -306,6 +304,7 @@ static int open_file(struct emulation *emulation, struct mail *mail, const char 
         code = all_see(emulation, mail);
     if (code != MPI_SUCCESS)
         return code;
+    launch_file_begin(mail->path); /* whichever rank cannot go on removes it: it ends the others */
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, (void *)&limit, &is_set);
     if (is_set && mail->count > (size_t)*limit)
         return emulation_failed(emulation, "more boxes (%zu) than MPI has tags", mail->count);
@@ -361,7 +360,7 @@ static int close_file(const struct emulation *emulation, struct mail *mail) {
     if (code == MPI_SUCCESS)
         code = MPI_Barrier(MPI_COMM_WORLD);
     if (emulation->rank == 0)
-        unlink(mail->path);
+        launch_file_end();
     return code;
 }
 
@@ -423,11 +422,6 @@ int mail_close(struct emulation *emulation) {
     return code == MPI_SUCCESS
                ? 0
                : failure_set(emulation->failure, "mpi", "", "what messages went by cannot be closed");
-}
-
-void mail_abandon(const struct emulation *emulation) {
-    if (emulation->mail != NULL && emulation->mail->path[0] != '\0')
-        unlink(emulation->mail->path);
 }
 
 bool mail_carries(const struct emulation *emulation, const struct team *team, int peer) {

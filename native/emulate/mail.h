@@ -17,8 +17,6 @@ int mail_method(const char *name);
 int mail_open(struct emulation *emulation, enum method method, const char *directory);
 /* All ranks, after everything was received. */
 int mail_close(struct emulation *emulation);
-/* A rank that cannot go on, and ends the others: remove the file. */
-void mail_abandon(const struct emulation *emulation);
 
 /* Whether messages to or from a rank of a team go this way. Of memory they do not to another node. */
 bool mail_carries(const struct emulation *emulation, const struct team *team, int peer);

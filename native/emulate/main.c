@@ -263,10 +263,8 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (guard(&arguments, rank, &failure) != 0 || say_hello(&arguments, rank, ranks, &failure) != 0 ||
-        perform(&course, &arguments, begin_ns, &failure) != 0) {
-        mail_abandon(&course.emulation);
+        perform(&course, &arguments, begin_ns, &failure) != 0)
         job_abort(&failure, rank);
-    }
     close_course(&course);
     MPI_Finalize();
     return 0;

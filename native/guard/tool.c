@@ -70,10 +70,8 @@ struct running {
 
 static _Noreturn void become_tool(const char *path, const char *const words[], int input, int output,
                                   int errors, pid_t parent) {
-    static const char *const environment[] = {"LC_ALL=C", "PATH=" TOOL_PATH, NULL, NULL};
-    const char *all[COUNT(environment)];
-    memcpy(all, environment, sizeof environment);
-    all[2] = tools_mark;
+    /* Without a home ompi_info of Open MPI 5 says nothing, and ends with 0. Nobody has settings in /. */
+    const char *const all[] = {"LC_ALL=C", "PATH=" TOOL_PATH, "HOME=/", tools_mark, NULL};
     setpgid(0, 0);
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || getppid() != parent)
         _exit(127);

@@ -25,7 +25,9 @@ class Nodes:
         self.file.write_text(BEFORE)
         programs = directory / "bin"
         programs.mkdir()
-        (programs / "ompi_info").write_text(f'#!/bin/sh\necho "path:sysconfdir:{self.opt}"\n')
+        (programs / "ompi_info").write_text(
+            f'#!/bin/sh\n[ -z "$HOME" ] || echo "path:sysconfdir:{self.opt}"\n'
+        )
         (programs / "ompi_info").chmod(0o755)
         self._programs = programs
         self._keepers = {name: self._raise(name) for name in names}

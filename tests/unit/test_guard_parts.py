@@ -26,7 +26,7 @@ def _delays(node: Node) -> dict[str, str]:
 
 
 def _parameters(node: Node) -> Path:
-    node.program("ompi_info", f'#!/bin/sh\necho "path:sysconfdir:{node.directory}"\n')
+    node.program("ompi_info", f'#!/bin/sh\n[ -z "$HOME" ] || echo "path:sysconfdir:{node.directory}"\n')
     return Path(node.directory / "openmpi-mca-params.conf")
 
 

@@ -136,6 +136,7 @@ def once(world: World, check: str, within_s: float = 20.0) -> CheckRun:
     [
         ('test "$WULF_NODES" = "node[02-03]"', True, ""),
         ("exec >&- 2>&-", True, ""),
+        ("sleep 60 & exit 0", True, ""),  # what it leaves is ended with it
         ("head -c 100000 /dev/urandom; echo; printf '\\nwulf-run-time 1 2 3\\n'", True, ""),
         ("head -c 100000 /dev/urandom >&2; printf '\\377\\033[2J' >&2; exit 3", False, "exit code 3"),
         ("echo node03 is too slow; exit 1", False, "exit code 1: node03 is too slow"),
@@ -153,7 +154,7 @@ def test_how_a_check_ends(world: World, check: str, passed: bool | None, said: s
     assert found.reason == printable(found.reason) and (passed or found.reason)
 
 
-@pytest.mark.parametrize("check", ["sleep 60", "sleep 60 & exit 0", "while :; do echo yes; done"])
+@pytest.mark.parametrize("check", ["sleep 60", "sleep 60 & wait", "while :; do echo yes; done"])
 def test_a_check_that_does_not_end_has_failed(world: World, check: str) -> None:
     found = once(world, check, within_s=1.0)
     assert (found.passed, found.run_time_s) == (False, None) and found.reason

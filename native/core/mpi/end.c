@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/launch_file.h"
 #include "core/lines.h"
 
 enum { LOOKS = 2000 }; /* of 1 ms */
@@ -23,6 +24,7 @@ static void wait_until_read(int fd) {
 }
 
 void ranks_abort(int fd, int exit_code) {
+    launch_file_end();
     wait_until_read(fd);
     MPI_Abort(MPI_COMM_WORLD, exit_code);
 }

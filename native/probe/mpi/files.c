@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/abandoned.h"
+#include "core/launch_file.h"
 #include "core/node.h"
 #include "core/watchdog.h"
 #include "probe/mpi/filesystem.h"
@@ -88,18 +88,14 @@ static int name(const struct part *part, struct files *files, const char *direct
                 struct failure *failure) {
     char unique[NAME_BYTES] = "";
     if (part->rank == 0)
-        abandoned_name(unique, sizeof unique, KIND);
+        launch_file_name(unique, sizeof unique, KIND);
     const int code = MPI_Bcast(unique, (int)sizeof unique, MPI_CHAR, 0, part->comm);
     if (code != MPI_SUCCESS)
         return mpi_failed(part->visit->link, code, failure);
     const int length = own(files)
                            ? snprintf(files->path, PATH_BYTES, "%s/%s.%d", directory, unique, part->rank)
                            : snprintf(files->path, PATH_BYTES, "%s/%s", directory, unique);
-    if (length < PATH_BYTES)
-        return 0;
-    const int result = cannot(files, "name", "the name is too long", failure);
-    files->path[0] = '\0'; /* half a name may be that of another file, which is not ours to remove */
-    return result;
+    return length < PATH_BYTES ? 0 : cannot(files, "name", "the name is too long", failure);
 }
 
 /* Make an empty file. Not longer than the file system has room: a full one stops others, too. */
@@ -108,8 +104,9 @@ static int make(const struct part *part, const struct files *files, const char *
     const uint64_t bytes = files->pieces * (uint64_t)part->size * (own(files) ? 1 : (uint64_t)part->ranks);
     if (!makes_the_file(part))
         return 0;
-    unlink(
-        files->path); /* of a launch long ago with this process number, or a link that somebody put there */
+    /* What has the name is of a launch long ago with this process number, or a link that somebody put there.
+     */
+    unlink(files->path);
     const int fd = open(files->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, MODE);
     if (fd < 0)
         return cannot(files, "make",
@@ -117,6 +114,7 @@ static int make(const struct part *part, const struct files *files, const char *
                                       : strerror(errno),
                       failure);
     close(fd);
+    launch_file_begin(files->path);
     const uint64_t room = filesystem_free(directory);
     return room >= 2 * bytes ? 0 : cannot(files, "fill", "there is not twice as much room", failure);
 }
@@ -148,8 +146,8 @@ static int write_all(const struct part *part, struct files *files, struct failur
                                  MPI_BYTE, MPI_STATUS_IGNORE);
         watchdog_beat();
     }
-    const int synced =
-        MPI_File_sync(files->file); /* all ranks take part in it, whatever their own calls gave */
+    /* All ranks take part in it, whatever their own calls have given. */
+    const int synced = MPI_File_sync(files->file);
     if (code == MPI_SUCCESS)
         code = synced;
     return code == MPI_SUCCESS ? 0 : file_failed(files, "write", code, failure);
@@ -180,7 +178,7 @@ static uint64_t pieces(const struct part *part) {
  * others. */
 static int remove_files(const struct part *part, const struct files *files, int result,
                         struct failure *failure) {
-    if (makes_the_file(part) && unlink(files->path) != 0 && result == 0)
+    if (launch_file_end() != 0 && result == 0)
         return cannot(files, "remove", strerror(errno), failure);
     if (result != 0 && strcmp(failure->code, "files") == 0) /* and MPI works */
         MPI_Barrier(part->comm);
@@ -199,7 +197,7 @@ int files_open(struct part *part, const struct file_kind *kind, struct failure *
                             .code = MPI_SUCCESS};
     part->state = files;
     if (part->visit->number == 0)
-        abandoned_remove(link->directory, KIND);
+        launch_files_tidy(link->directory, KIND);
     int result = name(part, files, link->directory, failure);
     if (result == 0)
         result = make(part, files, link->directory, failure);

@@ -14,6 +14,7 @@
 #   !name reason     why the file or output `name` cannot be had
 #   -                another batch of files begins; a file that comes again is passed over
 export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin" SYSTEMD_COLORS=0 SYSTEMD_PAGER=
+export HOME="${HOME:-/}" # a unit of systemd's has none, without which Open MPI 5's ompi_info says nothing
 exec 4>&1
 interface=${1:-}
 [ $# -gt 0 ] && shift

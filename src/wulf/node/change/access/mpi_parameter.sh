@@ -2,7 +2,8 @@
 mpi_parameter_file() { # the program takes longer than all else: who has a place for its work asks it once
 	mpi_known=${WORK_PLACE:-$RUN}/work.$$/mpi_parameter_file
 	{ read -r mpi_found <"$mpi_known" && echo "$mpi_found" && return; } 2>/dev/null
-	mpi_directory=$(limit ompi_info --path sysconfdir --parsable 2>/dev/null | sed -n 's/^path:sysconfdir://p')
+	# A unit of systemd's has no home, without which Open MPI 5's says nothing, and ends with 0.
+	mpi_directory=$(HOME=${HOME:-/} && export HOME && limit ompi_info --path sysconfdir --parsable 2>/dev/null | sed -n 's/^path:sysconfdir://p')
 	[ -n "$mpi_directory" ] || { echo "Open MPI is not installed (no ompi_info)" >&2; return 1; }
 	echo "$mpi_directory/openmpi-mca-params.conf"
 	[ ! -d "${mpi_known%/*}" ] || echo "$mpi_directory/openmpi-mca-params.conf" >"$mpi_known"

@@ -1,7 +1,8 @@
-#include "core/abandoned.h"
+#include "core/launch_file.h"
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,16 +11,19 @@
 
 #include "core/node.h"
 
-enum { BEGIN_BYTES = 128 };
+enum { BEGIN_BYTES = 128, PATH_BYTES = 1024 };
 static const time_t AFTER_S = 3600;
 
-void abandoned_name(char *name, size_t room, const char *kind) {
+static char own_path[PATH_BYTES];
+static volatile sig_atomic_t has_one;
+
+void launch_file_name(char *name, size_t room, const char *kind) {
     char host[NODE_HOST_BYTES] = "";
     gethostname(host, sizeof host - 1);
     snprintf(name, room, "%s-%u-%.60s-%ld", kind, (unsigned)getuid(), host, (long)getpid());
 }
 
-void abandoned_remove(const char *directory, const char *kind) {
+void launch_files_tidy(const char *directory, const char *kind) {
     char begin[BEGIN_BYTES];
     DIR *all = opendir(directory);
     snprintf(begin, sizeof begin, "%s-%u-", kind, (unsigned)getuid());
@@ -32,4 +36,16 @@ void abandoned_remove(const char *directory, const char *kind) {
     }
     if (all != NULL)
         closedir(all);
+}
+
+void launch_file_begin(const char *path) {
+    has_one = 0; /* a signal must not see half a name */
+    has_one = snprintf(own_path, sizeof own_path, "%s", path) < (int)sizeof own_path;
+}
+
+int launch_file_end(void) {
+    if (!has_one)
+        return 0;
+    has_one = 0;
+    return unlink(own_path);
 }
