@@ -109,6 +109,22 @@ def compiled(name: str, *command: str | Path) -> Path:
     return directory / name
 
 
+def in_two_directories(program: Path, place: Path, rank: int) -> Path:
+    """Return a program that runs in `place`/there on one rank and in `place`/here on others, which are made.
+
+    Not by two programs of one job: Open MPI 5.0.7's mpirun dies of that.
+    """
+    for name in ("here", "there"):
+        (place / name).mkdir()
+    wrapper = place / program.name
+    wrapper.write_text(
+        f"#!/bin/sh\ncd {place}/here\n"
+        f'[ "$OMPI_COMM_WORLD_RANK$PMI_RANK" != {rank} ] || cd {place}/there\nexec {program} "$@"\n'
+    )
+    wrapper.chmod(0o755)
+    return wrapper
+
+
 def shim(name: str, family: str) -> Path:
     """Return a library of these tests that is loaded between a program and an MPI library."""
     return compiled(f"{name}.so", required(family).compiler, "-shared", "-fPIC", HERE / f"{name}.c")

@@ -313,12 +313,17 @@ MAIL = (
 )
 
 
+def mailed(directory: Path) -> tuple[Path, Path]:
+    """Return the trace of `MAIL`, and a directory for the file that its messages go by."""
+    (directory / "a.toml").write_text(MAIL)
+    shared = directory / "shared"
+    shared.mkdir()
+    return patterns.pattern_trace(directory / "a.toml", RANKS, directory), shared
+
+
 @pytest.mark.parametrize("method", ["memory", "file"])
 def test_other_ways_bring_the_same(emulator: Emulator, tmp_path: Path, method: str) -> None:
-    (tmp_path / "a.toml").write_text(MAIL)
-    trace = patterns.pattern_trace(tmp_path / "a.toml", RANKS, tmp_path)
-    shared = tmp_path / "shared"
-    shared.mkdir()
+    trace, shared = mailed(tmp_path)
     words = ["--method", method, *(["--dir", str(shared)] if method == "file" else [])]
     words += ["--check", "--passes", "2", "--compute", "none"]
     code, lines, complaint = emulator.run(trace, *words)
@@ -335,10 +340,7 @@ def test_other_ways_bring_the_same(emulator: Emulator, tmp_path: Path, method: s
 
 @pytest.mark.parametrize("fails", ["write", "read"])
 def test_a_file_that_fails_on_one_node_is_not_left(emulator: Emulator, tmp_path: Path, fails: str) -> None:
-    (tmp_path / "a.toml").write_text(MAIL)
-    trace = patterns.pattern_trace(tmp_path / "a.toml", RANKS, tmp_path)
-    shared = tmp_path / "shared"
-    shared.mkdir()
+    trace, shared = mailed(tmp_path)
     shim = programs.shim("failing_files", emulator.family)
     words = ("--method", "file", "--dir", str(shared), "--passes", "1", "--compute", "none")
     env = {"LD_PRELOAD": str(shim), "WULF_FAILS": fails, "WULF_ROOM": "0"}
@@ -349,15 +351,8 @@ def test_a_file_that_fails_on_one_node_is_not_left(emulator: Emulator, tmp_path:
 
 def test_a_directory_that_nodes_do_not_share_is_named(emulator: Emulator, tmp_path: Path) -> None:
     trace = written(tmp_path, "halo-1d")
-    for name in ("here", "there"):
-        (tmp_path / name).mkdir()
-    wrapper = tmp_path / "emulator"
-    wrapper.write_text(
-        f"#!/bin/sh\ncd {tmp_path}/here\n"
-        f'[ "$OMPI_COMM_WORLD_RANK$PMI_RANK" != 2 ] || cd {tmp_path}/there\nexec {emulator.path} "$@"\n'
-    )
-    wrapper.chmod(0o755)
-    odd = msgspec.structs.replace(emulator, path=wrapper)
+    path = programs.in_two_directories(emulator.path, tmp_path, rank=2)
+    odd = msgspec.structs.replace(emulator, path=path)
     code, lines, complaint = odd.run(trace, "--method", "file", "--dir", ".")
     assert code != 0
     assert f"{socket.gethostname()} does not see ./" in failures(lines, complaint)

@@ -177,16 +177,8 @@ def test_what_is_in_memory_is_told_from_what_is_not(
 
 
 def test_a_directory_that_nodes_do_not_share_is_named(mpi_probe: MpiProbe, tmp_path: Path) -> None:
-    for name in ("here", "there"):
-        (tmp_path / name).mkdir()
-    # Not two programs of one job: Open MPI 5.0.7's mpirun dies of that.
-    wrapper = tmp_path / "probe"
-    wrapper.write_text(
-        f"#!/bin/sh\ncd {tmp_path}/here\n"
-        f'[ "$OMPI_COMM_WORLD_RANK$PMI_RANK" != 1 ] || cd {tmp_path}/there\nexec {mpi_probe.path} "$@"\n'
-    )
-    wrapper.chmod(0o755)
-    odd = msgspec.structs.replace(mpi_probe, path=wrapper)
+    path = programs.in_two_directories(mpi_probe.path, tmp_path, rank=1)
+    odd = msgspec.structs.replace(mpi_probe, path=path)
     argv = odd.argv(2, "--op", "mpi_file_write_shared", "--sizes", "4096", "--dir", ".", *SHORT)
     done = subprocess.run(argv, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     said = done.stdout + done.stderr  # who is not the first rank says it on its standard error

@@ -232,9 +232,8 @@ _FACTS: dict[str, Callable[[float], str]] = {
 def format_estimate(estimate: _Estimate) -> str:
     """Value ± half its interval, with the digits that the interval supports: ``11.92 ± 0.07 µs``.
 
-    Where one side is more than three times the other, and a tenth of the value, or greater than the value, of which the
-    last digit of ± would leave nothing: ``8.2 µs (7.6 µs to 4.0 ms)``. Without an interval that is said:
-    ``11.9 µs (no interval)``.
+    Where one side is wider than the value, or more than three times the other and a tenth of the value, both bounds are
+    written: ``8.2 µs (7.6 µs to 4.0 ms)``. Without an interval that is said: ``11.9 µs (no interval)``.
     """
     scale, unit = _scale(estimate.value, estimate.unit)
     value = estimate.value / scale

@@ -32,7 +32,7 @@ node_power() {
 		printf '#node_power\n %s\n' "$watts"
 	elif [ -n "$watts" ]; then
 		# A node that answers takes some: 0 is what a controller says that does not measure.
-		echo '!node_power ipmitool dcmi power reading: it says 0 Watts or "deactivated", it does not measure'
+		echo '!node_power ipmitool dcmi power reading: it does not measure (0 Watts, or deactivated)'
 	else
 		said=$(printf '%s\n' "$said" | sed -n '/[^[:space:]]/{p;q;}')
 		printf '!node_power ipmitool dcmi power reading: %s\n' "${said:-nothing}"

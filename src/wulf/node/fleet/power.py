@@ -98,12 +98,14 @@ def node_watts(readings: Sequence[Reading]) -> float:
     Unknown
         A reading does not say it; names why.
     """
+    watts = []
     for one in readings:
         if one.node_w is None:
             raise Unknown(one.node_lack or "a reading without the node's power")
-    if not readings:
+        watts.append(one.node_w)
+    if not watts:
         raise Unknown("it has not answered")
-    return statistics.fmean(one.node_w for one in readings if one.node_w is not None)
+    return statistics.fmean(watts)
 
 
 def of_nodes(readings: Mapping[str, Sequence[Reading]]) -> NodesPower:

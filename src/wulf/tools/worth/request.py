@@ -40,7 +40,8 @@ class WorthRequest:
         Path | str,
         Option(
             "File of the cluster's jobs (--template jobs prints an example), or the output of 'sacct "
-            "--allusers --parsable2 --truncate --format JobID,JobName,NNodes,NTasks,ElapsedRaw,Start,End,NodeList': "
+            "--allusers --parsable2 --truncate --starttime now-30days --format "
+            "JobID,JobName,NNodes,NTasks,ElapsedRaw,Start,End,NodeList': "
             "jobs are matched to traces by their names, nodes and tasks.",
             names=("--jobs", "--from-accounting"),
             metavar="FILE",
