@@ -1,6 +1,5 @@
-/* Between a program and its MPI library (LD_PRELOAD): what the last rank reads
- * (WULF_FAILS=read) or writes beyond 2 MiB of a file fails, as on a file system
- * that has no more room. */
+/* Between a program and its MPI library (LD_PRELOAD): what the last rank reads (WULF_FAILS=read) or writes
+ * (write) of a file fails beyond its first 2 MiB, or WULF_ROOM bytes: as on a file system without more room. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
