@@ -1,5 +1,6 @@
 /* Between a program and its MPI library (LD_PRELOAD): what the last rank reads (WULF_FAILS=read) or writes
- * (write) of a file fails beyond its first 2 MiB, or WULF_ROOM bytes: as on a file system without more room. */
+ * (write) of a file fails beyond its first 2 MiB, or WULF_ROOM bytes: as on a file system without more room.
+ */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>

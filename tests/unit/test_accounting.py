@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 
@@ -109,3 +110,9 @@ def test_what_is_no_accounting_is_refused_with_its_line(text, said):
 def test_accounting_is_told_from_a_file_of_jobs():
     assert accounting.is_accounting(JOBS.encode())
     assert not accounting.is_accounting(b"nodes = 4\n")
+
+
+@pytest.mark.parametrize("page", ["docs/howto/predict.md", "docs/reference/commands.md"])
+def test_the_command_that_is_written_is_the_one_that_is_read(page):
+    """The help has it in its own words, as it loads none of this: from there it comes into the reference."""
+    assert accounting.COMMAND in " ".join((Path(__file__).parents[2] / page).read_text().split())
