@@ -13,6 +13,9 @@ launch, and medians (with their own interval) against that of a usual one. Goals
 most 3 % on a calm machine; launches during which some process waited for a processor are told apart, too. What the
 model alone says of the network as it is, without the program's own time, is printed beside it.
 
+The nodes are those of the virtual cluster that is up (`wulf lab up --vm --kvm`: virtual machines, whose own kernels
+hold frames back, so that no process takes the CPU for it), or two are raised.
+
 `--rounds=N` (10), `--quick` (3 rounds of three programs and three networks); `--keep=DIRECTORY` keeps what is measured;
 `--from=DIRECTORY` judges that again, and measures nothing.
 """

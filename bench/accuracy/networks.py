@@ -21,6 +21,11 @@ DELAY_NS = 100_000
 #: A bucket of three frames: with a larger one short messages would not be slowed down at all.
 RATE = "tc qdisc replace dev host0 root handle 1: tbf rate {} burst 5kb latency 20ms"
 _CLEAN = f"nft delete table inet bench 2>/dev/null; {RATE.format('1gbit')}"
+#: The same rate behind a delay, where the nodes have a kernel of their own.
+_NETEM = (
+    f"tc qdisc replace dev host0 root handle 2: netem delay {DELAY_NS // 1000}us; "
+    "tc qdisc replace dev host0 parent 2:1 handle 3: tbf rate 1gbit burst 5kb latency 20ms"
+)
 #: Of both ends of a cable [B].
 _MTU = {"mtu600": 600}
 _USUAL_MTU = 1500
@@ -78,7 +83,11 @@ class Networks:
         self.become(BASE)
 
     def _with_delay(self) -> None:
-        """Hold frames back between the second node and the switch, each way."""
+        """Hold frames back, each way: in virtual machines by their kernels, else by a process before the switch."""
+        if self._lab.layout.vm is not None:
+            for name in PAIR:
+                self.nodes.output(["sh", "-c", _NETEM], node=name)
+            return
         node = self._lab.layout.nodes[1]
         program = build.build_program("wulf-delay", None).path
         outer, tap = f"vb-{node.name}", f"tap-{node.name}"

@@ -68,6 +68,16 @@ def test_any_accounting_adds_up(seed):
         assert job.share == pytest.approx(made[job.trace] / sum(made.values()))
 
 
+@pytest.mark.parametrize("name", ["a|b", "|", "a||b|", "a\x85b\x1cc\u2028d", '"a', "a\rb"])
+def test_a_job_may_have_any_name(name):
+    """sacct prints names as users gave them, and quotes nothing."""
+    odd = JOBS.replace("|other|", f"|{name}|").replace("103.0|solver|", f"103.0|{name}|")
+    assert mix(odd, CFD, MD) == mix(JOBS, CFD, MD)
+    assert mix(odd.replace("\n", "\r\n"), CFD, MD) == mix(JOBS, CFD, MD)
+    # `--parsable` ends each line with a separator.
+    assert mix(odd.replace("\n", "|\n"), CFD, MD) == mix(JOBS, CFD, MD)
+
+
 def test_a_trace_without_a_job_is_named_with_what_there_is():
     with pytest.raises(
         UsageError, match=r"month.txt has no job like cfd.wtrace \(32 ranks.*lmp on 8 nodes \(4 node"
@@ -99,6 +109,7 @@ def test_two_traces_of_the_same_jobs_are_named():
         ),
         (HEAD, "no job in it has taken any time"),
         (HEAD + "1|a|4||100|2026-11-01T00:00:00|2026-11-01T01:00:00|None assigned\n", ":2: job 1: it ran"),
+        (HEAD + "1|a|4||100|2026-11-01T00:00:00|2026-11-01T01:00:00\n", ":2: job 1: 7 fields of 8"),
         (HEAD + "1|a|-4||100|2026-11-01T00:00:00|2026-11-01T01:00:00|n\n", ":2: job 1"),
     ],
 )

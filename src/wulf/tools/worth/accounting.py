@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -49,7 +49,6 @@ class Traced:
 class _Job:
     """An allocation, with the steps within it."""
 
-    line: int
     name: str
     nodes: int
     seconds: float
@@ -129,30 +128,44 @@ def _unknown(origin: str, program: Traced, jobs: Sequence[_Job], programs: Seque
 
 
 def _jobs(text: str, origin: str) -> Iterator[_Job]:
-    rows = csv.DictReader(text.splitlines(), delimiter="|", quoting=csv.QUOTE_NONE)
-    lacking = [name for name in FIELDS if name not in (rows.fieldnames or ())]
+    first, *rest = re.split(r"\r?\n", text)
+    header = first.split("|")
+    lacking = [name for name in FIELDS if name not in header]
     if lacking:
         raise ConfigError(f"{origin}: lacks {', '.join(lacking)}; {COMMAND}")
     now: _Job | None = None
-    for row in rows:
-        identifier, _, step = (row["JobID"] or "").partition(".")
+    for number, line in enumerate(rest, start=2):
+        if not line:
+            continue
         try:
+            row = _row(header, line)
+            _, _, step = row["JobID"].partition(".")
             if not step:
                 if now is not None:
                     yield now
-                now = _allocation(row, rows.line_num)
+                now = _allocation(row)
             elif now is not None and step not in _OWN_STEPS:
                 tasks = now.steps.setdefault(row["JobName"], set())
                 tasks.update([int(row["NTasks"])] if row["NTasks"] else [])
-        except (ValueError, TypeError, UsageError, ConfigError) as error:
-            raise ConfigError(
-                f"{origin}:{rows.line_num}: job {printable(identifier, 20)}: {printable(str(error), 80)}"
-            ) from None
+        except (ValueError, UsageError, ConfigError) as error:
+            job = printable(line.partition("|")[0], 20)
+            raise ConfigError(f"{origin}:{number}: job {job}: {printable(str(error), 80)}") from None
     if now is not None:
         yield now
 
 
-def _allocation(row: dict[str, str], line: int) -> _Job | None:
+def _row(header: Sequence[str], line: str) -> dict[str, str]:
+    """Return the fields of a line; the only one that may itself have a | is the name."""
+    cells = line.split("|")
+    more = len(cells) - len(header)
+    if more < 0:
+        raise ValueError(f"{count(len(cells), 'field')} of {len(header)}")
+    name = header.index("JobName")
+    cells[name : name + more + 1] = ["|".join(cells[name : name + more + 1])]
+    return dict(zip(header, cells, strict=True))
+
+
+def _allocation(row: dict[str, str]) -> _Job | None:
     """Return a job; None of one that has not begun, or has no end, as nobody knows what it will take."""
     if "Unknown" in (row["Start"], row["End"]) or "None" in (row["Start"], row["End"]):
         return None
@@ -163,4 +176,4 @@ def _allocation(row: dict[str, str], line: int) -> _Job | None:
     if nodes * seconds > 0 and not hosts:
         raise ValueError("it ran, and NodeList does not say where")
     begin, end = (datetime.fromisoformat(row[name]) for name in ("Start", "End"))
-    return _Job(line, row["JobName"], nodes, seconds, begin, end, hosts)
+    return _Job(row["JobName"], nodes, seconds, begin, end, hosts)
