@@ -113,7 +113,7 @@ def _failed(artefacts: Path, text: str) -> list[str]:
 
 def _without_ours() -> dict[str, str]:
     """Return the environment without what this run has set for itself, and what make has told it."""
-    left_out = ("WULF_", "VIRTUAL_ENV", "PYTHONPATH", "PYTEST_", "MAKE", "MFLAGS")
+    left_out = ("WULF_", "VIRTUAL_ENV", "PYTHONPATH", "PYTEST_", "MAKE", "MFLAGS", "ARGS", "NAME")
     return {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
 
 
