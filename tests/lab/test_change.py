@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import time
 
 import pytest
 
 from tests.cli.command import start, wulf
+from tests.lab.host import wait_until
 from tests.lab.test_nodes import on
 
 pytestmark = [pytest.mark.lab, pytest.mark.root]
@@ -103,18 +105,35 @@ def test_what_one_node_refuses_no_node_has(run, lab_cluster):
     assert values(run, KNOB) == {node: [] for node in lab_cluster.layout.names()}
 
 
+#: An ssh that says when a change is to be confirmed, and does not pass it on.
+HOLDING = """#!/bin/sh
+case "$*" in *" confirm "*)
+	: > "{0}/reached"
+	while [ ! -e "{0}/over" ]; do sleep 0.2; done
+	exit 255 ;;
+esac
+exec {1} "$@"
+"""
+
+
 def test_a_controller_that_is_killed_leaves_nothing(run, lab_cluster, tmp_path):
-    words = ("settings", "set", "--cluster", "lab", "nic.mtu=1400", "--confirm-within", "5s")
-    process = start(tmp_path, *words, WULF_LAB_DIR=os.environ["WULF_LAB_DIR"])
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and on(lab_cluster, "node01", MTU).strip() != "1400":
-        time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and on(lab_cluster, "node01", MTU).strip() != "1500":
-        time.sleep(0.5)
-    assert [on(lab_cluster, node, MTU).strip() for node in lab_cluster.layout.names()] == ["1500"] * 4
+    """Killed when all nodes have the change and none has confirmed it."""
+    own = tmp_path / "bin"
+    own.mkdir()
+    (own / "ssh").write_text(HOLDING.format(own, shutil.which("ssh")), encoding="utf-8")
+    (own / "ssh").chmod(0o755)
+    words = ("settings", "set", "--cluster", "lab", "nic.mtu=1400", "--confirm-within", "20s")
+    path = f"{own}:{os.environ['PATH']}"
+    process = start(tmp_path, *words, WULF_LAB_DIR=os.environ["WULF_LAB_DIR"], PATH=path)
+    try:
+        wait_until(lambda: (own / "reached").exists() or process.poll() is not None)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        assert process.returncode == -signal.SIGKILL
+    finally:
+        (own / "over").touch()
+    names = lab_cluster.layout.names()
+    wait_until(lambda: [on(lab_cluster, node, MTU).strip() for node in names] == ["1500"] * 4)
     found = json.loads(run("settings", "status", "--cluster", "lab", "--json").stdout)
     assert all(node["journal"][-1]["state"].startswith("undone") for node in found)
 
