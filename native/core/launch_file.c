@@ -43,9 +43,17 @@ void launch_file_begin(const char *path) {
     has_one = snprintf(own_path, sizeof own_path, "%s", path) < (int)sizeof own_path;
 }
 
+void launch_file_forget(void) { has_one = 0; }
+
 int launch_file_end(void) {
     if (!has_one)
         return 0;
+    const int code = unlink(own_path); /* a handler that comes before it is gone removes it, too */
     has_one = 0;
-    return unlink(own_path);
+    return code;
+}
+
+void launch_file_remove(void) {
+    if (has_one)
+        unlink(own_path);
 }

@@ -9,9 +9,14 @@ void launch_file_name(char *name, size_t room, const char *kind);
 /* Remove what launches of this user left in a directory an hour ago or longer, of one kind. */
 void launch_files_tidy(const char *directory, const char *kind);
 
-/* From now on this process has the file, and removes it where it is ended. One at a time. */
+/* From now on this process has the file, and removes it where it is ended. One at a time. Said before the
+ * file is made, where nothing of that name is anybody else's. */
 void launch_file_begin(const char *path);
-/* Remove the file, if there is one; also for handlers of signals. 0, or -1 with errno. */
+/* It could not be made: what has its name is left alone. */
+void launch_file_forget(void);
+/* Remove the file, if there is one. 0, or -1 with errno. */
 int launch_file_end(void);
+/* The same, for handlers of signals, which may interrupt each other. */
+void launch_file_remove(void);
 
 #endif

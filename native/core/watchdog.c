@@ -29,12 +29,15 @@ static uint64_t last_change_ns;
 static uint32_t last_beats;
 
 _Noreturn static void say_and_end(const struct last_words *words) {
-    /* A line that was being written is ended first. */
+    /* First, as whoever ends this process may kill it when it has not ended at once. */
+    launch_file_remove();
+    /* A line that was being written is ended. */
     const ssize_t ended = write(words->fd, "\n", 1);
     const ssize_t said = write(words->fd, words->text, words->length);
     (void)ended; /* nothing can be done about a failure here */
     (void)said;
-    launch_file_end();
+    /* This may be another thread than that which was about to make it. */
+    launch_file_remove();
     _exit(FAILURE_EXIT);
 }
 
@@ -54,6 +57,12 @@ static void look(int signal_number) {
 static void terminate(int signal_number) {
     (void)signal_number;
     say_and_end(&on_terminate);
+}
+
+static void leave(int signal_number) {
+    launch_file_remove();
+    signal(signal_number, SIG_DFL);
+    raise(signal_number); /* when this has returned */
 }
 
 static int prepare(struct last_words *words, int fd, const char *peer, const char *message) {
@@ -106,3 +115,5 @@ int watchdog_on_terminate(int fd, const char *peer, const char *message) {
         return -1;
     return handle(SIGUSR1, terminate); /* what Hydra sends to the ranks that are left */
 }
+
+int watchdog_leave_on_terminate(void) { return handle(SIGTERM, leave); }

@@ -291,12 +291,14 @@ static int open_file(struct emulation *emulation, struct mail *mail, const char 
     if (snprintf(mail->path, sizeof mail->path, "%s/%s", directory, name) >= (int)sizeof mail->path)
         return emulation_failed(emulation, "the name of --dir is too long");
     if (code == MPI_SUCCESS && emulation->rank == 0) {
+        launch_file_begin(mail->path);
         const int fd = open(mail->path, O_CREAT | O_RDWR | O_EXCL | O_CLOEXEC, MODE);
-        if (fd < 0)
+        if (fd < 0) {
+            launch_file_forget();
             return emulation_failed(emulation, "cannot make %s: name another directory with --dir",
                                     mail->path);
+        }
         close(fd);
-        launch_file_begin(mail->path);
     }
     if (code == MPI_SUCCESS)
         code = MPI_Barrier(MPI_COMM_WORLD);

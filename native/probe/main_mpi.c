@@ -129,6 +129,7 @@ static int take_part(const struct arguments *arguments, int rank, int ranks, str
         link.peer_name = nodes[link.peer].host;
     if (guard(arguments, rank, link.peer_name, failure) != 0)
         return -1;
+    watchdog_leave_on_terminate();
     if (arguments->at_once ? rank % PAIR != 0 : rank > 0)
         return respond(arguments, &link, arguments->at_once ? PAIR : ranks, failure);
     if (ranks > 1) {

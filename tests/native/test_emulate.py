@@ -349,6 +349,16 @@ def test_a_file_that_fails_on_one_node_is_not_left(emulator: Emulator, tmp_path:
     assert list(shared.iterdir()) == []
 
 
+def test_a_file_is_not_left_where_a_rank_is_ended_when_it_has_just_made_it(
+    emulator: Emulator, tmp_path: Path
+) -> None:
+    trace, shared = mailed(tmp_path)
+    shim = programs.shim("ended_early", emulator.family)
+    code, _, _ = emulator.run(trace, "--method", "file", "--dir", str(shared), LD_PRELOAD=str(shim))
+    assert code != 0
+    assert list(shared.iterdir()) == []
+
+
 def test_a_directory_that_nodes_do_not_share_is_named(emulator: Emulator, tmp_path: Path) -> None:
     trace = written(tmp_path, "halo-1d")
     path = programs.in_two_directories(emulator.path, tmp_path, rank=2)

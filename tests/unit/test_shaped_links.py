@@ -281,6 +281,25 @@ def test_what_fits_into_the_bucket_is_fast(tmp_path):
     assert each == pytest.approx(fast, rel=0.1) and each < 0.3 * 2 * LONG_RUN * BIG
 
 
+def test_small_messages_take_a_slow_link_for_their_frames_too(tmp_path):
+    """4,000 of 256 B on a tenth of the rate: with 66 B of Ethernet, IP and TCP each, a quarter more."""
+    size, count, frame = 256, 4000, 66
+    streams = []
+    for rank, kind in enumerate((Kind.SEND, Kind.RECV)):
+        stream = StreamWriter(rank, 2, host=f"node{rank + 1:02d}")
+        for _ in range(count):
+            stream.add(kind, peer=1 - rank, bytes=size)
+        streams.append(stream.finish(0))
+    write_container(tmp_path / "s.wtrace", {"command": "./stream"}, streams)
+    request = asking.PredictRequest(
+        source=tmp_path / "s.wtrace", run=shaped_run(tmp_path / "cal"), what_if="bandwidth=x0.1", samples=20
+    )
+    found = predicting.predict(request, lambda _: None)
+    (slower,) = found.scenarios
+    bytes_s = (count * (size + frame) - DEPTH) * LONG_RUN / 0.1
+    assert slower.model_s == pytest.approx(bytes_s, rel=0.03)
+
+
 HOLDS = 7e-9
 
 

@@ -107,14 +107,16 @@ static int make(const struct part *part, const struct files *files, const char *
     /* What has the name is of a launch long ago with this process number, or a link that somebody put there.
      */
     unlink(files->path);
+    launch_file_begin(files->path);
     const int fd = open(files->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, MODE);
-    if (fd < 0)
+    if (fd < 0) {
+        launch_file_forget();
         return cannot(files, "make",
                       errno == ENOENT ? "there is no such directory, which every node must have"
                                       : strerror(errno),
                       failure);
+    }
     close(fd);
-    launch_file_begin(files->path);
     const uint64_t room = filesystem_free(directory);
     return room >= 2 * bytes ? 0 : cannot(files, "fill", "there is not twice as much room", failure);
 }

@@ -62,6 +62,9 @@ SINGLE, TRAIN, TRAINED = "mpi_burst:1", "mpi_burst:8", 8
 NEEDED = (ROUND_TRIP, SEND, RECEIVE)
 #: A call that takes more than this part of the gap waits for the wire; up to this size nobody's buffers are full [B].
 HINDERED, _SHORT = 0.5, 1024
+#: A message is in frames: Ethernet, IP and TCP (with timestamps) take so much of a link beside it [B]. Those of a long
+#: message are in the rate of long trains.
+_FRAME_BYTES = 14 + 20 + 32
 #: A latency that may be more than so many times as much is not known.
 _KNOWN = 2.0
 MEASURE = "measure with 'wulf measure --suite calibrate' on the cluster"
@@ -412,8 +415,8 @@ def _with_large(
 
 
 def _shaped(found: Link, burst: Pieces, carried: Sustained, sizes: Sequence[int]) -> Link:
-    """Return a link that lets bursts through: a message takes it for its size at the rate of the long run."""
-    wires = [max(at(burst, size), carried.per_byte_ns * size) for size in sizes]
+    """Return a link that lets bursts through: a message and its frame take it for their bytes in the long run."""
+    wires = [max(at(burst, size), carried.per_byte_ns * (size + _FRAME_BYTES)) for size in sizes]
     return replace(found, wire=through(sizes, wires), burst=burst, depth_ns=carried.depth_ns)
 
 

@@ -206,7 +206,8 @@ def with_bandwidth(network: Network, factor: float, waits: float = _WAITS) -> Ne
     link = network.between
     return _with(
         network,
-        wire=faster(link.wire, factor),
+        # Of a link that lets bursts through it is bytes alone, those of frames among them.
+        wire=scaled(link.wire, 1 / factor) if link.burst else faster(link.wire, factor),
         after=_after(link, 1.0, 1 / factor, waits),
         # What passes as a burst are so many bytes, whatever the rate.
         depth_ns=link.depth_ns / factor,
