@@ -19,12 +19,13 @@ BASE = "1gbit"
 DELAYED = "delay100us"
 DELAY_NS = 100_000
 #: A bucket of three frames: with a larger one short messages would not be slowed down at all.
-RATE = "tc qdisc replace dev host0 root handle 1: tbf rate {} burst 5kb latency 20ms"
+_BUCKET = "tbf rate {} burst 5kb latency 20ms"
+RATE = f"tc qdisc replace dev host0 root handle 1: {_BUCKET}"
 _CLEAN = f"nft delete table inet bench 2>/dev/null; {RATE.format('1gbit')}"
 #: The same rate behind a delay, where the nodes have a kernel of their own.
 _NETEM = (
     f"tc qdisc replace dev host0 root handle 2: netem delay {DELAY_NS // 1000}us; "
-    "tc qdisc replace dev host0 parent 2:1 handle 3: tbf rate 1gbit burst 5kb latency 20ms"
+    f"tc qdisc replace dev host0 parent 2:1 handle 3: {_BUCKET.format('1gbit')}"
 )
 #: Of both ends of a cable [B].
 _MTU = {"mtu600": 600}

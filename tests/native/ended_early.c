@@ -16,7 +16,7 @@ static int is_of_launch(const char *path, int flags) {
 int open(const char *path, int flags, ...) {
     int (*const next)(const char *, int, ...) = (int (*)(const char *, int, ...))dlsym(RTLD_NEXT, "open");
     mode_t mode = 0;
-    if ((flags & (O_CREAT | O_TMPFILE)) != 0) {
+    if ((flags & O_CREAT) != 0) {
         va_list rest;
         va_start(rest, flags);
         mode = va_arg(rest, mode_t);

@@ -354,8 +354,9 @@ def test_a_file_is_not_left_where_a_rank_is_ended_when_it_has_just_made_it(
 ) -> None:
     trace, shared = mailed(tmp_path)
     shim = programs.shim("ended_early", emulator.family)
-    code, _, _ = emulator.run(trace, "--method", "file", "--dir", str(shared), LD_PRELOAD=str(shim))
-    assert code != 0
+    words = ("--method", "file", "--dir", str(shared))
+    code, lines, complaint = emulator.run(trace, *words, LD_PRELOAD=str(shim))
+    assert code != 0 and "launcher ended the launch" in failures(lines, complaint)
     assert list(shared.iterdir()) == []
 
 
