@@ -27,7 +27,8 @@ WARNINGS = {"PYTHONWARNINGS": "error"}
 
 
 def environment(directory: Path, **more: str) -> dict[str, str]:
-    names = ("PATH", "HOME", "LANG", "PYTHONPATH")
+    # What was built before these tests is in the cache.
+    names = ("PATH", "HOME", "LANG", "PYTHONPATH", "XDG_CACHE_HOME")
     kept = {name: os.environ[name] for name in names if name in os.environ}
     # A virtual cluster that happens to be up on this machine is none of these tests' business.
     own = {"COLUMNS": "100", "WULF_RUNS": str(directory / "runs"), "WULF_LAB_DIR": str(directory / "no-lab")}
