@@ -12,11 +12,14 @@ void launch_files_tidy(const char *directory, const char *kind);
 /* From now on this process has the file, and removes it where it is ended. One at a time. Said before the
  * file is made, where nothing of that name is anybody else's. */
 void launch_file_begin(const char *path);
+/* Where this process is ended, a file of another rank of its node goes, too, as long as it has one itself:
+ * launchers may kill the others when one rank has ended, whether they have heard of the end or not. */
+void launch_file_also(const char *path);
 /* It could not be made: what has its name is left alone. */
 void launch_file_forget(void);
-/* Remove the file, if there is one. 0, or -1 with errno. */
+/* Remove the file, if there is one: another rank may have done so. 0, or -1 with errno. */
 int launch_file_end(void);
-/* The same, for handlers of signals, which may interrupt each other. */
+/* Remove all of them where this process is ended: for handlers of signals, which may interrupt each other. */
 void launch_file_remove(void);
 
 #endif

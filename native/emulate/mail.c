@@ -290,8 +290,8 @@ static int open_file(struct emulation *emulation, struct mail *mail, const char 
     int code = MPI_Bcast(name, sizeof name, MPI_CHAR, 0, MPI_COMM_WORLD);
     if (snprintf(mail->path, sizeof mail->path, "%s/%s", directory, name) >= (int)sizeof mail->path)
         return emulation_failed(emulation, "the name of --dir is too long");
+    launch_file_begin(mail->path); /* whichever rank cannot go on removes it: it ends the others */
     if (code == MPI_SUCCESS && emulation->rank == 0) {
-        launch_file_begin(mail->path);
         const int fd = open(mail->path, O_CREAT | O_RDWR | O_EXCL | O_CLOEXEC, MODE);
         if (fd < 0) {
             launch_file_forget();
@@ -306,7 +306,6 @@ static int open_file(struct emulation *emulation, struct mail *mail, const char 
         code = all_see(emulation, mail);
     if (code != MPI_SUCCESS)
         return code;
-    launch_file_begin(mail->path); /* whichever rank cannot go on removes it: it ends the others */
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, (void *)&limit, &is_set);
     if (is_set && mail->count > (size_t)*limit)
         return emulation_failed(emulation, "more boxes (%zu) than MPI has tags", mail->count);

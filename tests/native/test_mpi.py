@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -201,17 +200,20 @@ def test_a_call_that_fails_on_one_node_is_named_and_no_file_is_left(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_launch_that_is_ended_leaves_no_file_of_all_ranks(mpi_probe: MpiProbe) -> None:
-    """In memory: who waits for a disk hears nothing, and a launcher kills its ranks after a second."""
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
-        words = ["--op", "mpi_file_write_shared", "--sizes", "4096", "--dir", name, *ENDLESS, "60"]
-        argv, there = mpi_probe.argv(2, *words), Path(name)
-        with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as job:
-            wait_until(lambda: list(there.iterdir()) or job.poll() is not None, "the ranks have a file")
-            assert job.poll() is None
-            job.terminate()  # SIGINT, too, but MPICH's launcher kills the ranks then
-            job.wait(timeout=TIMEOUT_S)
-        wait_until(lambda: not list(there.iterdir()), "the file is gone")
+@pytest.mark.parametrize(("sharing", "files"), [("own", 2), ("shared", 1)])
+def test_a_launch_that_is_ended_leaves_no_file(
+    mpi_probe: MpiProbe, sharing: str, files: int, tmp_path: Path
+) -> None:
+    """Nor where the rank that has made it hears nothing: Open MPI's launcher kills the others when one has ended."""
+    words = ["--op", f"mpi_file_write_{sharing}", "--sizes", "4096", "--dir", str(tmp_path), *ENDLESS, "60"]
+    deaf = mpi_probe.family == "openmpi"  # MPICH's waits for them
+    argv = [*_shim(mpi_probe, "deaf"), str(mpi_probe.path), *words] if deaf else mpi_probe.argv(2, *words)
+    with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as job:
+        wait_until(lambda: len(list(tmp_path.iterdir())) == files, "the ranks have their files", job)
+        assert job.poll() is None
+        job.terminate()  # SIGINT, too, but MPICH's launcher kills the ranks then
+        job.wait(timeout=TIMEOUT_S)
+    wait_until(lambda: not list(tmp_path.iterdir()), f"gone are {files}")
 
 
 @pytest.mark.parametrize("sharing", ["own", "shared"])
@@ -221,7 +223,9 @@ def test_nor_does_one_that_is_ended_when_it_has_just_made_it(
     words = ["--op", f"mpi_file_write_{sharing}", "--sizes", "4096", "--dir", str(tmp_path), *SHORT]
     argv = [*_shim(mpi_probe, "ended_early"), str(mpi_probe.path), *words]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
-    assert done.returncode != 0 and "launcher ended the launch" in done.stdout + done.stderr
+    told = "launcher ended the launch" in done.stdout + done.stderr
+    # Two ranks that end at the same time can end MPICH's launcher with them.
+    assert told or done.returncode == -signal.SIGPIPE, done
     assert list(tmp_path.iterdir()) == []
 
 

@@ -24,7 +24,7 @@ static void wait_until_read(int fd) {
 }
 
 void ranks_abort(int fd, int exit_code) {
-    launch_file_end();
+    launch_file_remove();
     wait_until_read(fd);
     MPI_Abort(MPI_COMM_WORLD, exit_code);
 }

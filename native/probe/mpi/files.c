@@ -98,6 +98,50 @@ static int name(const struct part *part, struct files *files, const char *direct
     return length < PATH_BYTES ? 0 : cannot(files, "name", "the name is too long", failure);
 }
 
+/* Say which ranks are on this node: `there` of each is MPI_UNDEFINED where it is not. */
+static int find_node(MPI_Comm comm, int ranks, const int *all, int *there) {
+    MPI_Comm node = MPI_COMM_NULL;
+    MPI_Group here = MPI_GROUP_NULL, whole = MPI_GROUP_NULL;
+    int code = MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    if (code == MPI_SUCCESS)
+        code = MPI_Comm_group(node, &here);
+    if (code == MPI_SUCCESS)
+        code = MPI_Comm_group(comm, &whole);
+    if (code == MPI_SUCCESS)
+        code = MPI_Group_translate_ranks(whole, ranks, all, here, there);
+    if (here != MPI_GROUP_NULL)
+        MPI_Group_free(&here);
+    if (whole != MPI_GROUP_NULL)
+        MPI_Group_free(&whole);
+    if (node != MPI_COMM_NULL)
+        MPI_Comm_free(&node);
+    return code;
+}
+
+/* Whichever rank is ended first removes the files of its node: the launcher may kill the others at once then.
+ */
+static int note_files(const struct part *part, const struct files *files, struct failure *failure) {
+    launch_file_begin(files->path);
+    if (!own(files))
+        return 0;
+    const size_t ranks = (size_t)part->ranks;
+    int *all = calloc(2 * ranks, sizeof *all);
+    if (all == NULL)
+        return failure_set(failure, "system", "", "no memory for the ranks of a node");
+    for (int rank = 0; rank < part->ranks; rank++)
+        all[rank] = rank;
+    const int code = find_node(part->comm, part->ranks, all, all + ranks);
+    const int begin = (int)(strrchr(files->path, '.') - files->path); /* before the rank */
+    for (int rank = 0; rank < part->ranks && code == MPI_SUCCESS; rank++) {
+        char path[PATH_BYTES];
+        snprintf(path, sizeof path, "%.*s.%d", begin, files->path, rank);
+        if (all[ranks + (size_t)rank] != MPI_UNDEFINED)
+            launch_file_also(path);
+    }
+    free(all);
+    return code == MPI_SUCCESS ? 0 : mpi_failed(part->visit->link, code, failure);
+}
+
 /* Make an empty file. Not longer than the file system has room: a full one stops others, too. */
 static int make(const struct part *part, const struct files *files, const char *directory,
                 struct failure *failure) {
@@ -107,7 +151,6 @@ static int make(const struct part *part, const struct files *files, const char *
     /* What has the name is of a launch long ago with this process number, or a link that somebody put there.
      */
     unlink(files->path);
-    launch_file_begin(files->path);
     const int fd = open(files->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, MODE);
     if (fd < 0) {
         launch_file_forget();
@@ -200,7 +243,9 @@ int files_open(struct part *part, const struct file_kind *kind, struct failure *
     part->state = files;
     if (part->visit->number == 0)
         launch_files_tidy(link->directory, KIND);
-    int result = name(part, files, link->directory, failure);
+    int result = all_or_none(part, name(part, files, link->directory, failure), failure);
+    if (result == 0)
+        result = note_files(part, files, failure);
     if (result == 0)
         result = make(part, files, link->directory, failure);
     result = all_or_none(part, result, failure);
