@@ -290,7 +290,8 @@ static int open_file(struct emulation *emulation, struct mail *mail, const char 
     int code = MPI_Bcast(name, sizeof name, MPI_CHAR, 0, MPI_COMM_WORLD);
     if (snprintf(mail->path, sizeof mail->path, "%s/%s", directory, name) >= (int)sizeof mail->path)
         return emulation_failed(emulation, "the name of --dir is too long");
-    launch_file_begin(mail->path); /* whichever rank cannot go on removes it: it ends the others */
+    if (code == MPI_SUCCESS)
+        launch_file_begin(mail->path); /* whichever rank cannot go on removes it: it ends the others */
     if (code == MPI_SUCCESS && emulation->rank == 0) {
         const int fd = open(mail->path, O_CREAT | O_RDWR | O_EXCL | O_CLOEXEC, MODE);
         if (fd < 0) {

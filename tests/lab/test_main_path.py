@@ -60,11 +60,14 @@ def test_the_whole_procedure_mends_measures_tunes_keeps_and_reports(run, raised_
     assert found.manifest.status in ("complete", "budget"), done.stdout
     assert found.mended is not None and found.mended.outcome is not None, done.stdout
     outcome = found.mended.outcome
-    # On a busy machine it can come out worse by chance: it is undone then, which is said.
-    assert outcome.kept or outcome.reason.startswith("worse with it"), (outcome, done.stdout)
-    assert on(raised_lab, "node03", MTU) == ("1500" if outcome.kept else "1400")
+    # On a busy machine it can come out worse by chance: it was undone then, and is done without measuring.
+    if not outcome.kept:
+        assert any(effect.verdict == "worse" for effect in found.mended.effects), (outcome, done.stdout)
+        assert on(raised_lab, "node03", MTU) == "1400"
+        run("mend", "same.mtu", "--cluster", "lab", "--no-measure", code=(0,))
+    assert on(raised_lab, "node03", MTU) == "1500"
+    assert (found.audit_after is not None) == (outcome.kept or found.manifest.change is not None)
     if outcome.kept:
-        assert found.audit_after is not None
         assert not [one for one in found.audit_after.findings if one.id == "same.mtu"]
     assert {trial.status for trial in found.trials} <= {"ok", "failed"}
     assert found.result is not None

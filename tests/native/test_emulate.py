@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from tests.cli.waiting import wait_until
 from tests.native import programs
 from tests.native.conftest import EACH_FAMILY
 from tests.tiers import mostly_thorough
@@ -97,10 +98,8 @@ class Emulator(msgspec.Struct, frozen=True):
     path: Path
     tracer: Path | None
 
-    def run(
-        self, trace: Path, *words: str, ranks: int = RANKS, programs: int = 1, **env: str
-    ) -> tuple[int, list[dict[str, Any]], str]:
-        """Return the exit code, the lines that it printed, and what it complained of."""
+    def argv(self, trace: Path, *words: str, ranks: int = RANKS, programs: int = 1, **env: str) -> list[str]:
+        """Return the command line of a launch with these variables of its ranks."""
         launch = [str(shutil.which(f"mpirun.{self.family}")), "-np", str(ranks)]
         if self.family == "openmpi":
             launch += ["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
@@ -109,7 +108,13 @@ class Emulator(msgspec.Struct, frozen=True):
             launch += ["-launcher", "fork"]
         names = [word for n in range(programs) for word in ("--program", f"p{n}", "--iteration", f"i{n}")]
         between = ["env", *(f"{name}={value}" for name, value in env.items())] if env else []
-        argv = [*launch, *between, str(self.path), "--trace", str(trace), *names, *words]
+        return [*launch, *between, str(self.path), "--trace", str(trace), *names, *words]
+
+    def run(
+        self, trace: Path, *words: str, ranks: int = RANKS, programs: int = 1, **env: str
+    ) -> tuple[int, list[dict[str, Any]], str]:
+        """Return the exit code, the lines that it printed, and what it complained of."""
+        argv = self.argv(trace, *words, ranks=ranks, programs=programs, **env)
         own = dict(os.environ, ASAN_OPTIONS="detect_leaks=0")
         done = subprocess.run(argv, capture_output=True, timeout=TIMEOUT_S, check=False, env=own)
         lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith(b"{")]
@@ -353,11 +358,27 @@ def test_a_file_is_not_left_where_a_rank_is_ended_when_it_has_just_made_it(
     emulator: Emulator, tmp_path: Path
 ) -> None:
     trace, shared = mailed(tmp_path)
-    shim = programs.shim("ended_early", emulator.family)
+    shim = programs.shim("made_files", emulator.family)
     words = ("--method", "file", "--dir", str(shared))
-    code, lines, complaint = emulator.run(trace, *words, LD_PRELOAD=str(shim))
+    env = {"LD_PRELOAD": str(shim), "WULF_MAKER": "ended"}
+    code, lines, complaint = emulator.run(trace, *words, **env)
     assert code != 0 and "launcher ended the launch" in failures(lines, complaint)
     assert list(shared.iterdir()) == []
+
+
+def test_nor_where_the_rank_that_has_made_it_hears_nothing(emulator: Emulator, tmp_path: Path) -> None:
+    """Open MPI's launcher kills the others when one has ended; MPICH's waits for all."""
+    trace, shared = mailed(tmp_path)
+    deaf = "deaf" if emulator.family == "openmpi" else ""
+    env = {"LD_PRELOAD": str(programs.shim("made_files", emulator.family)), "WULF_MAKER": deaf}
+    words = ("--method", "file", "--dir", str(shared), "--passes", "1000", "--compute", "none")
+    with subprocess.Popen(
+        emulator.argv(trace, *words, **env), text=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as job:
+        wait_until(lambda: list(shared.iterdir()), "the ranks have a file", job)
+        job.terminate()
+        job.wait(timeout=TIMEOUT_S)
+    wait_until(lambda: not list(shared.iterdir()), "the file is gone")
 
 
 def test_a_directory_that_nodes_do_not_share_is_named(emulator: Emulator, tmp_path: Path) -> None:

@@ -206,8 +206,8 @@ def test_a_launch_that_is_ended_leaves_no_file(
 ) -> None:
     """Nor where the rank that has made it hears nothing: Open MPI's launcher kills the others when one has ended."""
     words = ["--op", f"mpi_file_write_{sharing}", "--sizes", "4096", "--dir", str(tmp_path), *ENDLESS, "60"]
-    deaf = mpi_probe.family == "openmpi"  # MPICH's waits for them
-    argv = [*_shim(mpi_probe, "deaf"), str(mpi_probe.path), *words] if deaf else mpi_probe.argv(2, *words)
+    deaf = "WULF_MAKER=deaf" if mpi_probe.family == "openmpi" else "WULF_MAKER="  # MPICH's waits for all
+    argv = [*_shim(mpi_probe, "made_files", deaf), str(mpi_probe.path), *words]
     with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as job:
         wait_until(lambda: len(list(tmp_path.iterdir())) == files, "the ranks have their files", job)
         assert job.poll() is None
@@ -220,8 +220,18 @@ def test_a_launch_that_is_ended_leaves_no_file(
 def test_nor_does_one_that_is_ended_when_it_has_just_made_it(
     mpi_probe: MpiProbe, sharing: str, tmp_path: Path
 ) -> None:
-    words = ["--op", f"mpi_file_write_{sharing}", "--sizes", "4096", "--dir", str(tmp_path), *SHORT]
-    argv = [*_shim(mpi_probe, "ended_early"), str(mpi_probe.path), *words]
+    words = [
+        "--op",
+        f"mpi_file_write_{sharing}",
+        "--sizes",
+        "4096",
+        "--dir",
+        str(tmp_path),
+        *SHORT,
+        "--peer-timeout",
+        "20",
+    ]
+    argv = [*_shim(mpi_probe, "made_files", "WULF_MAKER=ended"), str(mpi_probe.path), *words]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     told = "launcher ended the launch" in done.stdout + done.stderr
     # Two ranks that end at the same time can end MPICH's launcher with them.

@@ -98,47 +98,41 @@ static int name(const struct part *part, struct files *files, const char *direct
     return length < PATH_BYTES ? 0 : cannot(files, "name", "the name is too long", failure);
 }
 
-/* Say which ranks are on this node: `there` of each is MPI_UNDEFINED where it is not. */
-static int find_node(MPI_Comm comm, int ranks, const int *all, int *there) {
-    MPI_Comm node = MPI_COMM_NULL;
-    MPI_Group here = MPI_GROUP_NULL, whole = MPI_GROUP_NULL;
-    int code = MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+/* The ranks of this node, of those of a communicator. */
+static int node_of(MPI_Comm comm, MPI_Group *node) {
+    MPI_Comm here = MPI_COMM_NULL;
+    int code = MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
     if (code == MPI_SUCCESS)
-        code = MPI_Comm_group(node, &here);
+        code = MPI_Comm_group(here, node);
+    return code == MPI_SUCCESS ? MPI_Comm_free(&here) : code;
+}
+
+/* Note the files of the other ranks of this node. */
+static int note_others(const struct part *part, const struct files *files) {
+    MPI_Group node = MPI_GROUP_NULL, all = MPI_GROUP_NULL;
+    const int begin = (int)(strrchr(files->path, '.') - files->path); /* before the rank */
+    int code = node_of(part->comm, &node);
     if (code == MPI_SUCCESS)
-        code = MPI_Comm_group(comm, &whole);
-    if (code == MPI_SUCCESS)
-        code = MPI_Group_translate_ranks(whole, ranks, all, here, there);
-    if (here != MPI_GROUP_NULL)
-        MPI_Group_free(&here);
-    if (whole != MPI_GROUP_NULL)
-        MPI_Group_free(&whole);
-    if (node != MPI_COMM_NULL)
-        MPI_Comm_free(&node);
+        code = MPI_Comm_group(part->comm, &all);
+    for (int rank = 0; rank < part->ranks && code == MPI_SUCCESS; rank++) {
+        char path[PATH_BYTES];
+        int there = MPI_UNDEFINED;
+        code = MPI_Group_translate_ranks(all, 1, &rank, node, &there);
+        snprintf(path, sizeof path, "%.*s.%d", begin, files->path, rank);
+        if (there != MPI_UNDEFINED && rank != part->rank)
+            launch_file_also(path);
+    }
+    if (node != MPI_GROUP_NULL)
+        MPI_Group_free(&node);
+    if (all != MPI_GROUP_NULL)
+        MPI_Group_free(&all);
     return code;
 }
 
-/* Whichever rank is ended first removes the files of its node: the launcher may kill the others at once then.
- */
+/* Whichever rank is ended first removes what its node has: the launcher may kill the others at once then. */
 static int note_files(const struct part *part, const struct files *files, struct failure *failure) {
     launch_file_begin(files->path);
-    if (!own(files))
-        return 0;
-    const size_t ranks = (size_t)part->ranks;
-    int *all = calloc(2 * ranks, sizeof *all);
-    if (all == NULL)
-        return failure_set(failure, "system", "", "no memory for the ranks of a node");
-    for (int rank = 0; rank < part->ranks; rank++)
-        all[rank] = rank;
-    const int code = find_node(part->comm, part->ranks, all, all + ranks);
-    const int begin = (int)(strrchr(files->path, '.') - files->path); /* before the rank */
-    for (int rank = 0; rank < part->ranks && code == MPI_SUCCESS; rank++) {
-        char path[PATH_BYTES];
-        snprintf(path, sizeof path, "%.*s.%d", begin, files->path, rank);
-        if (all[ranks + (size_t)rank] != MPI_UNDEFINED)
-            launch_file_also(path);
-    }
-    free(all);
+    const int code = own(files) ? note_others(part, files) : MPI_SUCCESS;
     return code == MPI_SUCCESS ? 0 : mpi_failed(part->visit->link, code, failure);
 }
 
