@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit import sources
 from wulf.base.text import HAS, count
 
+pytestmark = pytest.mark.xdist_group(sources.GROUP)
 SOURCES = Path(__file__).parents[2] / "src" / "wulf"
 #: Capitals are those of a bound, and no bound is one.
 BOUND = re.compile(r"([a-z_]+\.)*_?[A-Z][A-Z_0-9]*")
@@ -92,7 +94,7 @@ def uncounted(trees: Mapping[str, ast.AST]) -> Iterator[tuple[str, str, str]]:
 
 
 def test_a_number_of_things_is_written_by_the_helper() -> None:
-    trees = {str(file.relative_to(SOURCES)): ast.parse(file.read_text()) for file in SOURCES.rglob("*.py")}
+    trees = {str(file.relative_to(SOURCES)): tree for file, tree in sources.trees().items()}
     assert {"nodes", "launches", "libraries", "problems", "CPUs"} <= plurals(trees)
     assert set(uncounted(trees)) == KNOWN
 

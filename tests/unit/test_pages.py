@@ -94,6 +94,13 @@ def test_the_answer_comes_first_then_figures_then_warnings(name: str, place: int
     assert "<details open><summary><strong>warning" not in shown
 
 
+@pytest.mark.parametrize(("name", "place"), CASES)
+def test_charts_keep_to_the_schema_of_vega_lite(name: str, place: int) -> None:
+    for figure in subjects.page(name, subjects.sample(name, place)).figures:
+        for drawing in filter(None, (figure.chart.wide, figure.chart.narrow)):
+            assert drawing.draw(figure).to_dict(validate=True)
+
+
 def figure_before(text: str, head: str) -> bool:
     """Whether a number with a unit stands before a warning."""
     return re.search(r"\d (ns|µs|ms|s|MB/s|GB/s|%|GFLOPS)\b", text[: text.index(head)]) is not None

@@ -14,12 +14,13 @@ import pytest
 import typer
 
 from tests.cli.command import wulf
-from tests.unit import subjects
+from tests.unit import sources, subjects
 from wulf.face.cli.main import app
 from wulf.node.cluster import inventory
 from wulf.page.document import Heading, document
 from wulf.page.parts import Table
 
+pytestmark = pytest.mark.xdist_group(sources.GROUP)
 ROOT = Path(__file__).parents[2]
 #: Written by `make docs` from the parser itself; decisions and results tell of verbs as they were.
 GENERATED = ("docs/reference/commands.md", "docs/reference/json.md", "docs/adr/")
@@ -64,8 +65,8 @@ def strings(tree: ast.AST) -> Iterator[str]:
 
 
 def messages() -> Iterator[Printed]:
-    for file in sorted((ROOT / "src/wulf").rglob("*.py")):
-        for text in strings(ast.parse(file.read_text(encoding="utf-8"))):
+    for file, tree in sources.trees().items():
+        for text in strings(tree):
             for quoted in re.findall(r"'(wulf [^'\n]*)'", " ".join(text.split())):
                 yield from commands_of(str(file.relative_to(ROOT)), quoted)
     for file in sorted((ROOT / "src/wulf/data").rglob("*.toml")):
@@ -151,15 +152,18 @@ def _taken(command: Any, context: Any, rest: list[str]) -> None:
             raise AssertionError(str(error)) from None
 
 
+@cache
 def printed() -> list[Printed]:
     every = dict.fromkeys([*documents(), *messages(), *pages()])
     return [one for one in every if one.text not in EXAMPLES and not re.match(rf"wulf {_UNKNOWN}", one.text)]
 
 
 def test_commands_are_found_everywhere() -> None:
-    assert len(list(documents())) > 200
-    assert len(list(messages())) > 100
-    assert any("--pairs node" in one.text or "rollback" in one.text for one in pages())
+    every = printed()
+    assert sum(one.where.endswith(".md") for one in every) > 200
+    assert sum(one.where.startswith("src/wulf") for one in every) > 100
+    of_pages = [one.text for one in every if one.where.startswith("page of")]
+    assert any("--pairs node" in text or "rollback" in text for text in of_pages)
 
 
 def test_every_command_that_is_printed_is_one() -> None:

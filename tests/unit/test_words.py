@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit import sources
+
+pytestmark = pytest.mark.xdist_group(sources.GROUP)
 ROOT = Path(__file__).parents[2]
 #: What must not be said → what the field says.
 BANNED = {
@@ -48,8 +51,7 @@ TERMS = (
 
 def strings() -> Iterator[tuple[str, str]]:
     """Yield what the program can say: every string but docstrings, and the docstrings of commands, which are helps."""
-    for file in sorted((ROOT / "src/wulf").rglob("*.py")):
-        tree = ast.parse(file.read_text(encoding="utf-8"))
+    for file, tree in sources.trees().items():
         helps = "face/cli" in str(file) or file.name == "request.py"
         docs = {
             node.body[0].value
@@ -113,8 +115,8 @@ def test_a_message_has_two_lines_at_most():
 
 def messages() -> Iterator[tuple[str, int, str]]:
     """Yield what exceptions say."""
-    for file in sorted((ROOT / "src/wulf").rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for file, tree in sources.trees().items():
+        for node in ast.walk(tree):
             if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args:
                 for text in _said(node.exc.args[0]):
                     yield str(file.relative_to(ROOT)), node.lineno, text
