@@ -171,14 +171,19 @@ def granted(node: Node) -> Iterator[Node]:
 def test_who_may_do_less_than_everything_is_refused(node: Node, commands: str) -> None:
     node.root("rm", "-f", "/etc/sudoers.d/wulf", "/etc/wulf/grant")
     node.allow(commands)
-    # A search says it before it builds or measures anything.
-    for words in (("settings", "set", f"{KNOB}=0"), ("tune", "--run", "t", "--knobs", KNOB)):
+    # All say it before they build or measure anything.
+    for words in (
+        ("settings", "set", f"{KNOB}=0"),
+        ("tune", "--run", "t", "--knobs", KNOB),
+        ("tune", "all", "--run", "t", "--knobs", KNOB),
+        ("rollout", "--run", "r", f"{KNOB}=0"),
+    ):
         done = wulf(node.directory, *words, XDG_CACHE_HOME=str(node.directory / "cache"))
-        assert done.returncode == 1
+        assert done.returncode == 1, (words, done)
         assert "node01: cannot be changed: sudo there asks for a password" in done.stderr
         assert "everything without a password" in done.stderr
         assert "wulf settings sudoers --install" in done.stderr
-    assert not list(node.directory.glob("cache/**/wulf-mpi*"))
+    assert {path.name for path in node.directory.glob("cache/**/wulf-*")} <= {"wulf-guard"}
     status = node.wulf("settings", "status")
     assert (status.returncode, "everything without a password" in status.stdout) == (3, True)
     assert node.root(*VALUE.split()).stdout == "1\n"

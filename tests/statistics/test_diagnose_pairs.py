@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from tests.tiers import mostly_thorough, thorough
 from wulf.stats.estimate.pairs import PLAIN, Structure, scores, suspects, visible
 
 
@@ -41,7 +42,7 @@ def test_a_slow_node_is_named_and_nobody_else():
     assert right >= 190
 
 
-@pytest.mark.parametrize("nodes", [4, 8, 16, 60])
+@pytest.mark.parametrize("nodes", mostly_thorough([4, 8, 16, 60], 4, 8))
 def test_where_all_are_alike_nothing_is_suspected(nodes):
     rng = np.random.default_rng(nodes)
     assert sum(bool(found(matrix(rng, nodes))) for _ in range(100)) <= 1
@@ -72,6 +73,7 @@ def test_a_node_that_is_slow_in_one_direction():
     assert "sending" not in kinds
 
 
+@pytest.mark.thorough
 def test_a_thousand_nodes_with_two_bad_ones_and_a_bad_uplink():
     rng = np.random.default_rng(6)
     logs = slowed(matrix(rng, 1000), [17], 0.3)
@@ -89,7 +91,7 @@ def test_pairs_that_were_not_measured_are_none():
     assert found(logs) == [("node", ["n0"])]
 
 
-@pytest.mark.parametrize("nodes", [4, 5, 6, 8, 16])
+@pytest.mark.parametrize("nodes", mostly_thorough([4, 5, 6, 8, 16], 4, 5, 6, 8))
 @pytest.mark.parametrize("scatter", [0.01, 0.08])
 def test_few_nodes_that_scatter_raise_no_alarm(nodes, scatter):
     alarms = 0
@@ -163,7 +165,7 @@ def test_racks_that_differ_in_size_are_no_fault_and_hide_no_slow_node():
     assert named >= 19
 
 
-@pytest.mark.parametrize("sizes", [(12, 4), (6, 6, 4), (6, 6, 6, 6, 4)])
+@pytest.mark.parametrize("sizes", mostly_thorough([(12, 4), (6, 6, 4), (6, 6, 6, 6, 4)], (6, 6, 4)))
 def test_a_rack_behind_a_slow_uplink_is_named_as_a_whole(sizes):
     rack = np.repeat(np.arange(len(sizes)), sizes)
     last, named = rack == len(sizes) - 1, 0
@@ -189,7 +191,7 @@ def test_nodes_are_judged_among_those_of_their_kind():
     assert [one.nodes for one in suspects(logs, names(12), structure=structure)] == [["n7"]]
 
 
-@pytest.mark.parametrize(("nodes", "noise"), [(4, 0.02), (8, 0.05), (16, 0.2), (8, 0.4)])
+@pytest.mark.parametrize(("nodes", "noise"), [(4, 0.02), (8, 0.05), thorough(16, 0.2), (8, 0.4)])
 def test_what_is_said_to_be_visible_is_named(nodes, noise):
     seen, told = 0, []
     for seed in range(100):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.tiers import mostly_thorough
 from wulf.stats.estimate import tree
 
 
@@ -33,7 +34,7 @@ def test_two_switches_are_seen(seed):
     assert found[0].further == pytest.approx(0.1, abs=0.05)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", mostly_thorough(range(5), 0))
 def test_a_tree_of_switches_is_seen_level_by_level(seed):
     rack = [node // 8 for node in range(32)]
     row = [node // 16 for node in range(32)]
@@ -43,7 +44,9 @@ def test_a_tree_of_switches_is_seen_level_by_level(seed):
             assert tuple(range(first, first + size)) in found
 
 
-@pytest.mark.parametrize("sizes", [(24, 8), (16, 8, 8), (12, 4), (30, 6), (5, 3)])
+@pytest.mark.parametrize(
+    "sizes", mostly_thorough([(24, 8), (16, 8, 8), (12, 4), (30, 6), (5, 3)], (12, 4), (5, 3))
+)
 @pytest.mark.parametrize("between", [0.2, 0.5])
 def test_switches_need_not_have_as_many_nodes(sizes, between):
     sides = np.repeat(range(len(sizes)), sizes)

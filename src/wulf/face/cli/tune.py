@@ -57,7 +57,8 @@ def command(request: TuneRequest, begun: Begun, moved: MovedArgument = None) -> 
         whole = config_of(request.cluster)
         there = answering(whole, request.nodes, begun.allow_missing)
         with staging() as say:
-            task = session.task_of(request, whole.without(there.missing), there.nodes, say)
+            config = whole.without(there.missing)
+            task = session.task_of(request, config, there.nodes, say, dry_run=begun.dry_run)
         if begun.dry_run:
             _explain(task)
             return

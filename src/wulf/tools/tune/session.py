@@ -69,14 +69,25 @@ def task_of(
     config: inventory.ClusterConfig,
     nodes: Sequence[str],
     say: Say,
+    *,
+    dry_run: bool = False,
 ) -> TuneTask:
     """Return what a request comes to on the nodes of a cluster that answer.
+
+    Parameters
+    ----------
+    dry_run
+        Whether nothing will be changed, which needs no right to.
 
     Raises
     ------
     ConfigError, UsageError
         The objective cannot be read, or a number is out of its range.
+    TransportError
+        This user cannot change settings of the nodes, which is asked before anything is built.
     """
+    if not dry_run:
+        change.require_right(config, nodes)
     mpi = request.mpi or config.mpi.compiler
     printed = (request.match, request.better, request.unit) if isinstance(request, TuneRequest) else ()
     return TuneTask(
@@ -121,7 +132,6 @@ def start(task: TuneTask, path: Path, watcher: Watcher, *, set_kept: bool) -> Tu
         With the nodes put back and the results kept.
     """
     begin = time.monotonic()
-    change.require_right(task.config, task.nodes)
     task = msgspec.structs.replace(task, goal=prepare.placed(task.goal, task.config.transport))
     tools = prepare.tools_for(task.goal, task.mpi, watcher.stage)
     with (
