@@ -63,13 +63,18 @@ ip link set lo up
 ip addr add 10.99.9.9/32 dev lo
 sql() { mariadb --no-defaults --socket="$1/socket" "${2:-}"; }
 await() { for _ in $(seq 120); do if "$@" >/dev/null 2>&1; then return; fi; sleep 0.5; done; "$@"; }
+# On a busy machine slurmdbd 22.05 may answer the first time with "Unspecified error".
+added() {
+    timeout 60 sacctmgr -i add cluster made >"$1/cluster.out" 2>&1 || :
+    timeout 5 sacctmgr -n -P show cluster format=cluster | grep -qx made
+}
 mkdir "$1/data"
 mariadbd --no-defaults --user=root --datadir="$1/data" --socket="$1/socket" --bind-address=127.0.0.1 \
     --skip-grant-tables --skip-networking=0 --innodb-buffer-pool-size=16M >"$1/mariadbd.log" 2>&1 &
 await mariadb --no-defaults --socket="$1/socket" -e 'select 1'
 slurmdbd -D >"$1/slurmdbd.out" 2>&1 &
 await timeout 5 sacctmgr -n show cluster
-timeout 60 sacctmgr -i add cluster made >"$1/cluster.out"
+await added "$1"
 sql "$1" slurm_acct_db <"$1/jobs.sql"
 shift
 exec timeout 60 "$@"
