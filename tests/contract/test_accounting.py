@@ -63,9 +63,9 @@ ip link set lo up
 ip addr add 10.99.9.9/32 dev lo
 sql() { mariadb --no-defaults --socket="$1/socket" "${2:-}"; }
 await() { for _ in $(seq 120); do if "$@" >/dev/null 2>&1; then return; fi; sleep 0.5; done; "$@"; }
-# On a busy machine slurmdbd 22.05 may answer the first time with "Unspecified error".
+# Of a new database slurmdbd 22.05 may answer the first time with "Unspecified error".
 added() {
-    timeout 60 sacctmgr -i add cluster made >"$1/cluster.out" 2>&1 || :
+    timeout 60 sacctmgr -i add cluster made >"$1/cluster.log" 2>&1 || :
     timeout 5 sacctmgr -n -P show cluster format=cluster | grep -qx made
 }
 mkdir "$1/data"

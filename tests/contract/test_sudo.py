@@ -18,7 +18,7 @@ import pytest
 
 from tests.cli.command import wulf
 from tests.contract.site import make_key
-from tests.unit import spaces
+from tests.unit import spaces, tuning_fixture
 from wulf.base import catalogue
 from wulf.base.native import build
 from wulf.node.change import configuration_files, steps
@@ -171,11 +171,16 @@ def granted(node: Node) -> Iterator[Node]:
 def test_who_may_do_less_than_everything_is_refused(node: Node, commands: str) -> None:
     node.root("rm", "-f", "/etc/sudoers.d/wulf", "/etc/wulf/grant")
     node.allow(commands)
+    cluster = (node.directory / "cluster.toml").read_text()
+    tuning_fixture.stored(
+        node.directory / "runs/old", cluster=cluster, nodes=["node01"], status="interrupted"
+    )
     # All say it before they build or measure anything.
     for words in (
         ("settings", "set", f"{KNOB}=0"),
         ("tune", "--run", "t", "--knobs", KNOB),
         ("tune", "all", "--run", "t", "--knobs", KNOB),
+        ("tune", "--resume", "old"),
         ("rollout", "--run", "r", f"{KNOB}=0"),
     ):
         done = wulf(node.directory, *words, XDG_CACHE_HOME=str(node.directory / "cache"))

@@ -32,9 +32,9 @@ def test_a_throttled_node_is_named(lab_cluster, tmp_path):
     # A busy machine may make another one slow as well; this one comes first.
     worst = max(large["suspects"], key=lambda one: one["slower"])
     assert (worst["kind"], worst["nodes"]) == ("node", ["node03"])
-    # What it sends is throttled, not what it receives; on a busy machine there may be no time for both.
+    # What it sends is throttled, not what it receives; where a busy machine left no time for both, that is said.
     ways = worst["sends_bits_per_s"], worst["receives_bits_per_s"]
-    assert None in ways or ways[0] < 0.75 * ways[1]
+    assert "were not measured" in done.stderr if None in ways else ways[0] < 0.75 * ways[1]
 
 
 ADDRESS = "ip -4 -o addr show host0 | sed 's/.*inet //; s,/.*,,'"

@@ -11,23 +11,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import wulf
-from tests.unit.make_records import manifest, node, operation, result
-from tests.unit.tuning_fixture import make
+from tests.unit.make_records import manifest, node, result
+from tests.unit.tuning_fixture import stored
 from wulf.base import store
 from wulf.base.errors import BuildError, ProbeError, StoreError
 from wulf.base.native import cmake
 from wulf.base.records import (
-    SCHEMA_VERSION,
     Clock,
-    Part,
     ProbeInfo,
-    Trial,
-    TuneManifest,
-    Workload,
-    command_operation,
 )
 from wulf.base.store.tuning import HEAD as TUNING
-from wulf.base.store.tuning import TuningRun, TuningWriter
+from wulf.base.store.tuning import TuningRun
 from wulf.base.text import printable
 from wulf.node.measuring.session import MeasureRequest as Measurement
 from wulf.node.probe import parse
@@ -55,50 +49,7 @@ def measured(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tuned(tmp_path: Path) -> Path:
-    path = tmp_path / "tuned"
-    report = make()
-    head = TuneManifest(
-        schema_version=SCHEMA_VERSION,
-        id="tuned",
-        created_at="2026-11-21T08:00:00+00:00",
-        updated_at="2026-11-21T08:00:00+00:00",
-        status="complete",
-        wulf_version="0.1.0",
-        command_line=["wulf", "tune"],
-        plan=report.plan,
-        workload=Workload(
-            parts=[
-                Part(op="mpi_pingpong", sizes_bytes=[1, 64], places=[("n1", "n2")]),
-                Part(op="result", sizes_bytes=[0], places=[("n1",)], group=True),
-            ],
-            sweeps=5,
-            visit_us=1000,
-        ),
-        profile="latency",
-        cluster="",
-        nodes=["n1", "n2"],
-        records=[],
-        operations=[operation(), command_operation("./solve", name="result", match="(.*)")],
-        software={},
-    )
-    with TuningWriter.create(path, head) as writer:
-        for index in range(2):
-            writer.append(
-                Trial(
-                    index=index,
-                    phase="control",
-                    round=0,
-                    block=0,
-                    setting={"nic.mtu": "9000"} if index else {},
-                    started_at="2026-11-21T08:00:00+00:00",
-                    duration_s=1.0,
-                    status="failed" if index else "ok",
-                    error="no" if index else None,
-                    values={} if index else {"a": 1.0, "b": 2.0},
-                )
-            )
-        writer.conclude(report.tuning)
-    return path
+    return stored(tmp_path / "tuned")
 
 
 def is_table(columns: dict[str, list[object]], rows: int) -> None:

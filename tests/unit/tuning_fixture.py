@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import random
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Literal
 
 from scipy import stats
 
+from tests.unit.make_records import operation
 from wulf.base import catalogue
 from wulf.base.records import (
     SCHEMA_VERSION,
@@ -20,15 +22,20 @@ from wulf.base.records import (
     Effect,
     Estimate,
     Metric,
+    Part,
     PathStep,
     Phase,
     ProbeFigure,
     Trial,
+    TuneManifest,
     TunePlan,
     Tuning,
     Values,
     Verdict,
+    Workload,
+    command_operation,
 )
+from wulf.base.store.tuning import TuningWriter
 from wulf.node.trials.experiment.objective import metric_name
 from wulf.tools.tune.page import ChangeRow, TuningReport
 
@@ -441,6 +448,60 @@ def make() -> TuningReport:
     search.backward()
     search.confirm()
     return _report(search, control, notes=("nic.rings was left out: the driver has no rings.",))
+
+
+def stored(
+    path: Path,
+    *,
+    cluster: str = "",
+    nodes: Sequence[str] = ("n1", "n2"),
+    status: Literal["complete", "interrupted"] = "complete",
+) -> Path:
+    """Write a tuning run that has results, of a control that could be measured and of a trial that could not."""
+    report = make()
+    head = TuneManifest(
+        schema_version=SCHEMA_VERSION,
+        id=path.name,
+        created_at="2026-11-21T08:00:00+00:00",
+        updated_at="2026-11-21T08:00:00+00:00",
+        status=status,
+        wulf_version="0.1.0",
+        command_line=["wulf", "tune"],
+        plan=report.plan,
+        workload=Workload(
+            parts=[
+                Part(op="mpi_pingpong", sizes_bytes=[1, 64], places=[("n1", "n2")]),
+                Part(op="result", sizes_bytes=[0], places=[("n1",)], group=True),
+            ],
+            sweeps=5,
+            visit_us=1000,
+        ),
+        profile="latency",
+        cluster=cluster,
+        nodes=list(nodes),
+        records=[],
+        operations=[operation(), command_operation("./solve", name="result", match="(.*)")],
+        software={},
+    )
+    with TuningWriter.create(path, head) as writer:
+        for index in range(2):
+            writer.append(
+                Trial(
+                    index=index,
+                    phase="control",
+                    round=0,
+                    block=0,
+                    setting={"nic.mtu": "9000"} if index else {},
+                    started_at="2026-11-21T08:00:00+00:00",
+                    duration_s=1.0,
+                    status="failed" if index else "ok",
+                    error="no" if index else None,
+                    values={} if index else {"a": 1.0, "b": 2.0},
+                )
+            )
+        if status == "complete":
+            writer.conclude(report.tuning)
+    return path
 
 
 def many() -> TuningReport:

@@ -119,9 +119,14 @@ def _one_way(request: session.MeasureRequest, measured: Run, watching: Watching,
     )
     try:
         with watching() as watcher:
-            session.start(streams, work.path_one_way(measured), watcher)
+            known = work.rates(session.start(streams, work.path_one_way(measured), watcher)[0])
     except (BuildError, ProbeError, TransportError) as error:
         note(f"in which direction they are slow was not measured: {error}")
+        return
+    if lacking := [pair for pair in pairs if pair not in known]:
+        note(
+            f"{len(lacking)} of {count(len(pairs), 'stream')} were not measured: the slow direction may be unknown"
+        )
 
 
 def _request(config: ClusterConfig, nodes: list[str], budget_s: float) -> session.MeasureRequest:

@@ -91,8 +91,8 @@ def find(run: store.Run) -> Diagnosis:
             for key in [(strict.op, strict.size_bytes)]
         ]
     if (path_one_way(run) / store.MANIFEST).is_file():
-        rates = _rates(store.load(path_one_way(run)))
-        matrices = [one_way.with_rates(one, rates) for one in matrices]
+        known = rates(store.load(path_one_way(run)))
+        matrices = [one_way.with_rates(one, known) for one in matrices]
     return Diagnosis(
         run_id=run.manifest.id,
         nodes=list(dict.fromkeys(node for cell in cells for node in cell.cell.place)),
@@ -145,7 +145,7 @@ def path_one_way(run: store.Run) -> Path:
     return run.path.with_name(f"{run.path.name}-one-way")
 
 
-def _rates(run: store.Run) -> dict[Pair, float]:
+def rates(run: store.Run) -> dict[Pair, float]:
     """Return the rates of streams [bit/s]: sender and receiver → rate."""
     return {
         pair: 8 * size / time

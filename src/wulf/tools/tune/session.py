@@ -221,8 +221,15 @@ def explain(
 def tools_of(
     manifest: TuneManifest, origin: str, say: Say
 ) -> tuple[inventory.ClusterConfig, preparation.Toolbox | None]:
-    """Return the cluster of a stored run, and the probes that its trials need."""
+    """Return the cluster of a stored run, whose settings this user may change, and the probes that its trials need.
+
+    Raises
+    ------
+    TransportError
+        This user cannot change settings of the nodes, which is asked before anything is built.
+    """
     config = inventory.parse(manifest.cluster, origin)
+    change.require_right(config, manifest.nodes)
     mpi = manifest.software.get("mpi_compiler")
     ops = [operation.name for operation in manifest.operations if not operation.command]
     return config, preparation.toolbox(ops, str(mpi) if mpi else None, say) if ops else None
