@@ -26,6 +26,8 @@ LAB_PLACES = ("lab*/state", "slurm*/state", "*/spare")
 LAB = "lab"
 #: The other group.
 OTHER_LAB = "other lab"
+#: The tests on virtual machines, which take none of those instances.
+MACHINES = "virtual machines"
 
 
 def pytest_configure(config: pytest.Config) -> None:

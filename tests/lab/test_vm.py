@@ -8,12 +8,12 @@ import time
 import pytest
 
 from tests.cli.command import wulf
-from tests.conftest import OTHER_LAB
+from tests.conftest import MACHINES
 from tests.lab.test_nodes import on
 from wulf.node import lab
 from wulf.node.lab.vm import image
 
-pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.thorough, pytest.mark.xdist_group(OTHER_LAB)]
+pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.thorough, pytest.mark.xdist_group(MACHINES)]
 
 USECS = "ethtool -c host0 | sed -n 's/^rx-usecs: *//p'"
 

@@ -369,8 +369,8 @@ def test_a_file_is_not_left_where_a_rank_is_ended_when_it_has_just_made_it(
 def test_nor_where_the_rank_that_has_made_it_hears_nothing(emulator: Emulator, tmp_path: Path) -> None:
     """Open MPI's launcher kills the others when one has ended; MPICH's waits for all."""
     trace, shared = mailed(tmp_path)
-    deaf = "deaf" if emulator.family == "openmpi" else ""
-    env = {"LD_PRELOAD": str(programs.shim("made_files", emulator.family)), "WULF_MAKER": deaf}
+    stopped = "stopped" if emulator.family == "openmpi" else ""
+    env = {"LD_PRELOAD": str(programs.shim("made_files", emulator.family)), "WULF_MAKER": stopped}
     words = ("--method", "file", "--dir", str(shared), "--passes", "1000", "--compute", "none")
     with subprocess.Popen(
         emulator.argv(trace, *words, **env), text=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL

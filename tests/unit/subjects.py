@@ -5,6 +5,7 @@ A function of `wulf` that returns a `Page` and is not here is a failure (`test_p
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import pkgutil
@@ -415,6 +416,7 @@ SUBJECTS: dict[str, tuple[Sample, ...]] = {
 CASES = [(name, place) for name, samples in SUBJECTS.items() for place in range(len(samples))]
 
 
+@functools.cache
 def sample(name: str, place: int) -> Sequence[Any]:
     """Return what a page is made of."""
     return SUBJECTS[name][place]()

@@ -54,7 +54,8 @@ def parts(tree: ast.AST) -> Iterator[tuple[ast.FormattedValue, str]]:
 
 def called(expression: ast.expr) -> str:
     """Return the name of the function that is called; empty where none is."""
-    return ast.unparse(expression.func).split(".")[-1] if isinstance(expression, ast.Call) else ""
+    function = expression.func if isinstance(expression, ast.Call) else None
+    return str(getattr(function, "attr", getattr(function, "id", "")))
 
 
 def plurals(trees: Mapping[str, ast.AST]) -> set[str]:
@@ -85,11 +86,10 @@ def uncounted(trees: Mapping[str, ast.AST]) -> Iterator[tuple[str, str, str]]:
     for file, tree in trees.items():
         for value, after in parts(tree):
             said = noun_of(after, nouns)
-            number = ast.unparse(value.value)
             numeric = value.format_spec is None and not called(value.value).endswith(
                 ("count", "name", "printable")
             )
-            if said and numeric and not BOUND.fullmatch(number):
+            if said and numeric and not BOUND.fullmatch(number := ast.unparse(value.value)):
                 yield file, number, said
 
 

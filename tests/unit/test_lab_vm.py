@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from wulf.node.lab import topology
+from wulf.node.lab import cluster, topology
 from wulf.node.lab.topology import Link
 from wulf.node.lab.vm import initrd, machine, packages
 
@@ -116,3 +117,18 @@ def test_a_machine_with_a_bond_has_two_nics_in_it():
     unit = topology.network_unit(topology.plan(2, [0, 1], Link()).nodes[0], vm=vm)
     assert "ip link add host0 type bond" in unit and "ip link set dev eth1 master host0" in unit
     assert "name host0" not in unit
+
+
+@pytest.mark.parametrize("is_kvm", [True, False])
+def test_a_machine_that_says_nothing_is_told_and_what_to_do_about_it(tmp_path, is_kvm):
+    vm = machine.Vm(nic="e1000e", is_kvm=is_kvm)
+    planned = msgspec.structs.replace(topology.plan(1, [0], Link()), vm=vm)
+    raised = cluster.Lab(
+        tmp_path, cluster.State(version=1, phase="raising", namespace="n", topology=planned)
+    )
+    place = tmp_path / "nodes" / "node01"
+    place.mkdir(parents=True)
+    assert f"its console, {place / 'console.log'}, says nothing" in raised._console("node01")
+    assert ("leave out --kvm" in raised._console("node01")) == is_kvm
+    (place / "console.log").write_bytes(b"Kernel panic\n")
+    assert raised._console("node01").endswith("says:\nKernel panic\n")

@@ -123,7 +123,7 @@ def test_any_figure_is_written_within_its_interval(name: str, place: int) -> Non
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(("name", "place"), subjects.CASES)
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(random=st.randoms(use_true_random=True))
 def test_any_of_many_figures_is_written_within_its_interval(name: str, place: int, random: Random) -> None:
     page = subjects.page(name, extreme(tuple(subjects.sample(name, place)), random))

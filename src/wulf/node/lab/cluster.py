@@ -262,7 +262,12 @@ class Lab:
 
     def _console(self, name: str) -> str:
         log = self._directory(name) / "console.log"
-        return f"the end of its console, {log}, says:\n{nodes.console(self._directory(name)) or '(nothing)'}"
+        said = nodes.console(self._directory(name))
+        if said:
+            return f"the end of its console, {log}, says:\n{said}"
+        has_kvm = self.layout.vm is not None and self.layout.vm.is_kvm
+        hint = "; where the KVM of this machine starts no guest, leave out --kvm" if has_kvm else ""
+        return f"its console, {log}, says nothing{hint}"
 
     def _processes(self, name: str) -> list[int]:
         return nodes.processes(self._directory(name), name, self.state.namespace)
