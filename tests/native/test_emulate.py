@@ -366,7 +366,7 @@ def test_a_file_is_not_left_where_a_rank_is_ended_when_it_has_just_made_it(
     assert list(shared.iterdir()) == []
 
 
-def test_nor_where_the_rank_that_has_made_it_hears_nothing(emulator: Emulator, tmp_path: Path) -> None:
+def test_nor_where_the_rank_that_has_made_it_gets_no_cpu(emulator: Emulator, tmp_path: Path) -> None:
     """Open MPI's launcher kills the others when one has ended; MPICH's waits for all."""
     trace, shared = mailed(tmp_path)
     stopped = "stopped" if emulator.family == "openmpi" else ""
