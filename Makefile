@@ -29,7 +29,7 @@ test-all: ## the rest: repeated, exhaustive, fuzzed, long; goes on where it was 
 
 quick: ## the tests that only calculate, a minute and a half: no root, no lab, no browser, no native build
 	@$(INSTALLED)
-	@$(VENV)/bin/python -m pytest -q --tier=quick -n 3 --dist loadgroup --no-loadscope-reorder tests/unit tests/golden
+	@$(VENV)/bin/python -m pytest -q --tier=quick -n 4 --dist loadgroup --no-loadscope-reorder tests/unit tests/golden
 
 fresh: ## the commands of README on a bare Debian in a closed place (root; ARGS: --release trixie, parts)
 	@tools/fresh $(ARGS)

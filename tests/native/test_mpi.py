@@ -206,7 +206,9 @@ def test_a_launch_that_is_ended_leaves_no_file(
 ) -> None:
     """Nor where the rank that has made it gets no CPU: Open MPI's launcher kills the others when one has ended."""
     words = ["--op", f"mpi_file_write_{sharing}", "--sizes", "4096", "--dir", str(tmp_path), *ENDLESS, "60"]
-    stopped = "WULF_MAKER=stopped" if mpi_probe.family == "openmpi" else "WULF_MAKER="  # MPICH's waits for all
+    stopped = (
+        "WULF_MAKER=stopped" if mpi_probe.family == "openmpi" else "WULF_MAKER="
+    )  # MPICH's waits for all
     argv = [*_shim(mpi_probe, "made_files", stopped), str(mpi_probe.path), *words]
     with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as job:
         wait_until(lambda: len(list(tmp_path.iterdir())) == files, "the ranks have their files", job)

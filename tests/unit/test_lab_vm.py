@@ -123,9 +123,7 @@ def test_a_machine_with_a_bond_has_two_nics_in_it():
 def test_a_machine_that_says_nothing_is_told_and_what_to_do_about_it(tmp_path, is_kvm):
     vm = machine.Vm(nic="e1000e", is_kvm=is_kvm)
     planned = msgspec.structs.replace(topology.plan(1, [0], Link()), vm=vm)
-    raised = cluster.Lab(
-        tmp_path, cluster.State(version=1, phase="raising", namespace="n", topology=planned)
-    )
+    raised = cluster.Lab(tmp_path, cluster.State(version=1, phase="raising", namespace="n", topology=planned))
     place = tmp_path / "nodes" / "node01"
     place.mkdir(parents=True)
     assert f"its console, {place / 'console.log'}, says nothing" in raised._console("node01")

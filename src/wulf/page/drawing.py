@@ -1,4 +1,8 @@
-"""What all charts share: a figure as a Vega-Lite specification, axes with our own labels, names of the verdicts."""
+"""What all charts share: a figure as a Vega-Lite specification, axes with our own labels, names of the verdicts.
+
+Charts write ``x2=alt.X2("high:Q")``, not ``x2="high:Q"``: to find the class of a text Altair goes through all that it
+has, which takes 5 ms, and half of the time of a page when all are texts.
+"""
 
 from __future__ import annotations
 

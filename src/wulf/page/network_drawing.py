@@ -35,9 +35,9 @@ def _fabric(figure: Figure, crowded: int = _CROWDED) -> Layer:
     width = alt.condition("datum.state == 'bad'", alt.value(3), alt.value(1))
     lines = links.mark_rule().encode(
         x=x,
-        x2="x2:Q",
+        x2=alt.X2("x2:Q"),
         y=y,
-        y2="y2:Q",
+        y2=alt.Y2("y2:Q"),
         color=colour,
         strokeWidth=width,
         tooltip=[alt.Tooltip("name:N", title="link"), alt.Tooltip("remark:N", title=" ")],
@@ -54,7 +54,8 @@ def _fabric(figure: Figure, crowded: int = _CROWDED) -> Layer:
         tooltip=[alt.Tooltip("name:N"), alt.Tooltip("remark:N", title=" ")],
     )
     said = [
-        _said(places, figure, row, crowded).encode(x=x, y=y, text="name:N", color=colour) for row in _ROWS
+        _said(places, figure, row, crowded).encode(x=x, y=y, text=alt.Text("name:N"), color=colour)
+        for row in _ROWS
     ]
     return alt.layer(lines, marks, *said)
 

@@ -26,7 +26,7 @@ def _nodes(figure: Figure) -> Layer:
             alt.Tooltip("why:N"),
         ],
     )
-    return alt.layer(base.mark_rule(strokeDash=[4, 3]).encode(y=alt.datum(1)), marks)
+    return alt.layer(base.mark_rule(strokeDash=[4, 3]).encode(y=alt.YDatum(1)), marks)
 
 
 NODES = Chart("rollout-nodes", Drawing(_nodes, lambda _: 320))

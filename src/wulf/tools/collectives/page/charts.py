@@ -29,7 +29,7 @@ def _map(figure: Figure) -> Layer:
     cells = base.mark_rect(cornerRadius=3, stroke="#ffffff", strokeWidth=2, opacity=0.45).encode(
         color=color, tooltip=tooltip
     )
-    return alt.layer(cells, base.mark_text(fontSize=12).encode(text="gain:N"))
+    return alt.layer(cells, base.mark_text(fontSize=12).encode(text=alt.Text("gain:N")))
 
 
 MAP = Chart("algorithms", Drawing(_map, _height))

@@ -21,12 +21,12 @@ def _forest(figure: Figure) -> Layer:
     base = alt.Chart(alt.NamedData("main")).encode(y=alt.Y(row, sort=None, axis=labelled))
     low = alt.X("low:Q", scale=alt.Scale(zero=False), axis=axis(figure.x, figure.x_title, grid=True))
     limits = alt.Chart(alt.NamedData("limits"))
-    margin = limits.mark_rect(opacity=0.12).encode(x="low:Q", x2="high:Q")
-    one = limits.mark_rule(strokeDash=[3, 3]).encode(x="one:Q")
+    margin = limits.mark_rect(opacity=0.12).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"))
+    one = limits.mark_rule(strokeDash=[3, 3]).encode(x=alt.X("one:Q"))
     verdicts = [*VERDICTS, "different"]
     color = alt.Color("verdict:N", scale=alt.Scale(domain=verdicts, range="ordinal"))
     shapes = alt.Scale(domain=verdicts, range=["triangle-down", "circle", "diamond", "triangle-up", "square"])
-    spans = base.mark_rule(strokeWidth=2).encode(x=low, x2="high:Q", color=color)
+    spans = base.mark_rule(strokeWidth=2).encode(x=low, x2=alt.X2("high:Q"), color=color)
     points = base.mark_point(filled=True, size=55, opacity=1).encode(
         x=alt.X("ratio:Q"),
         color=color,

@@ -27,7 +27,7 @@ def _path(figure: Figure) -> Layer:
     y = alt.Y("rate:Q", axis=alt.Axis(title=figure.y_title))
     searched = base.transform_filter("isValid(datum.best)")
     lines = searched.mark_line(interpolate="step-after", opacity=0.6).encode(
-        x=x, y=alt.Y("best:Q"), color=color, detail="N:N"
+        x=x, y=alt.Y("best:Q"), color=color, detail=alt.Detail("N:N")
     )
     points = base.mark_point(size=34, strokeWidth=1.5).encode(
         x=x,

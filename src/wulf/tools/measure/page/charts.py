@@ -42,12 +42,12 @@ def _latency(figure: Figure) -> Layer:
     if not sides:
         return alt.layer(*curves)
     breaks = alt.Chart(alt.NamedData("breaks"))
-    rules = breaks.mark_rule(strokeDash=[3, 3], strokeWidth=1).encode(x="size_bytes:Q")
+    rules = breaks.mark_rule(strokeDash=[3, 3], strokeWidth=1).encode(x=alt.X("size_bytes:Q"))
     # The curve rises to the right, so there is room for words at the top, on the side of the rule that is wider.
     words = [
         breaks.transform_filter(f"{'' if left else '!'}datum.left")
         .mark_text(align="right" if left else "left", baseline="top", dx=-5 if left else 5, lineBreak="\n")
-        .encode(x="size_bytes:Q", y=alt.value(2), text="words:N")
+        .encode(x=alt.X("size_bytes:Q"), y=alt.value(2), text=alt.Text("words:N"))
         for left in sides
     ]
     return alt.layer(rules, *curves, *words)
@@ -76,7 +76,7 @@ def _curves(figure: Figure, fields: tuple[str, str, str], y: alt.Y, words: str) 
     band = (
         base.transform_filter(known)
         .mark_area(opacity=0.22)
-        .encode(y=alt.Y(f"{low}:Q"), y2=f"{high}:Q", color=color)
+        .encode(y=alt.Y(f"{low}:Q"), y2=alt.Y2(f"{high}:Q"), color=color)
     )
     line = base.mark_line().encode(y=y, color=color, strokeDash=dash)
     tooltip = [
@@ -107,7 +107,7 @@ def _load(figure: Figure) -> Layer:
     bars = (
         base.transform_filter("isValid(datum.low) && isValid(datum.high)")
         .mark_rule()
-        .encode(y=alt.Y("low:Q"), y2="high:Q")
+        .encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q"))
     )
     points = base.mark_point(filled=True, size=40, opacity=1).encode(y=y, tooltip=tooltip)
     return alt.layer(base.mark_line().encode(y=y), bars, points)
@@ -135,9 +135,11 @@ def _boxes(figure: Figure, column: str) -> Layer:
     base = alt.Chart(alt.NamedData("main")).encode(x=x)
     names = (column, "min_s", "p5_s", "p25_s", "p50_s", "p75_s", "p95_s", "p99_s", "p99_9_s", "max_s")
     tooltip = [alt.Tooltip(f"{field}:N" if field == column else f"{field}:Q") for field in names]
-    whole = base.mark_rule(strokeWidth=1).encode(y=_values(figure, "min_s"), y2="max_s:Q", tooltip=tooltip)
-    most = base.mark_rule(strokeWidth=2.5).encode(y=alt.Y("p5_s:Q"), y2="p95_s:Q")
-    body = base.mark_bar(minBandSize=3).encode(y=alt.Y("p25_s:Q"), y2="p75_s:Q", tooltip=tooltip)
+    whole = base.mark_rule(strokeWidth=1).encode(
+        y=_values(figure, "min_s"), y2=alt.Y2("max_s:Q"), tooltip=tooltip
+    )
+    most = base.mark_rule(strokeWidth=2.5).encode(y=alt.Y("p5_s:Q"), y2=alt.Y2("p95_s:Q"))
+    body = base.mark_bar(minBandSize=3).encode(y=alt.Y("p25_s:Q"), y2=alt.Y2("p75_s:Q"), tooltip=tooltip)
     middle = base.mark_tick(thickness=2, orient="horizontal", bandSize=9).encode(y=alt.Y("p50_s:Q"))
     return alt.layer(whole, most, body, middle)
 
@@ -163,17 +165,17 @@ def _regression(figure: Figure) -> Layer:
         )
         .transform_calculate(kind="datum.contaminated ? 'contaminated launch' : 'clean launch'")
     )
-    lines = alt.Chart(alt.NamedData("lines")).encode(x="size_bytes:Q")
+    lines = alt.Chart(alt.NamedData("lines")).encode(x=alt.X("size_bytes:Q"))
     band = (
         lines.transform_filter("datum.robust && isValid(datum.low_s) && isValid(datum.high_s)")
         .mark_area(opacity=0.13)
-        .encode(y="low_s:Q", y2="high_s:Q")
+        .encode(y=alt.Y("low_s:Q"), y2=alt.Y2("high_s:Q"))
     )
     parts = "split(datum.label, '\\n')"
     label = f"width < 440 ? {parts} : join({parts}, '')"
     color = alt.Color("fit:N", sort=None, legend=alt.Legend(columns=1, labelExpr=label))
     dash = alt.StrokeDash("fit:N", sort=None, scale=alt.Scale(range=[[1, 0], [6, 4]]))
-    fitted = lines.mark_line().encode(y="fitted_s:Q", color=color, strokeDash=dash)
+    fitted = lines.mark_line().encode(y=alt.Y("fitted_s:Q"), color=color, strokeDash=dash)
     return alt.layer(band, points, fitted)
 
 
@@ -198,7 +200,7 @@ def _matrix(figure: Figure) -> Layer:
         return alt.layer(fields)
     ink = alt.condition("datum.badness > 0.55", alt.value("#ffffff"), alt.value("#000000"))
     return alt.layer(
-        fields, base.mark_text(fontSize=12, lineBreak="\n", dy=-6).encode(text="label:N", color=ink)
+        fields, base.mark_text(fontSize=12, lineBreak="\n", dy=-6).encode(text=alt.Text("label:N"), color=ink)
     )
 
 
@@ -220,7 +222,7 @@ def _detours(figure: Figure) -> Layer:
         color=color,
     )
     line = base.mark_line().encode(
-        detail="stretch:N",
+        detail=alt.Detail("stretch:N"),
         strokeDash=alt.StrokeDash("cpu:N", scale=alt.Scale(domain=cpus, range=dashes)),
     )
     tooltip = [
@@ -234,7 +236,7 @@ def _detours(figure: Figure) -> Layer:
 def _estimates(figure: Figure) -> Layer:
     base = _places(figure, "main", labelled=True)
     value = base.mark_text(align="left", baseline="middle", fontSize=12).encode(
-        x=alt.value(alt.ExprRef(f"width - {_VALUE}")), text="time:N"
+        x=alt.value(alt.ExprRef(f"width - {_VALUE}")), text=alt.Text("time:N")
     )
     return alt.layer(*_marks(figure, _VALUE + 16, labelled=True), value)
 
@@ -243,9 +245,9 @@ def _estimates_narrow(figure: Figure) -> Layer:
     base = _places(figure, "main", labelled=False)
     where = base.mark_text(
         align="left", baseline="middle", yOffset=-_ABOVE, limit=alt.ExprRef(f"width - {_VALUE}")
-    ).encode(x=alt.value(0), text="place:N")
+    ).encode(x=alt.value(0), text=alt.Text("place:N"))
     value = base.mark_text(align="right", baseline="middle", yOffset=-_ABOVE).encode(
-        x=alt.value(alt.ExprRef("width")), text="time:N"
+        x=alt.value(alt.ExprRef("width")), text=alt.Text("time:N")
     )
     return alt.layer(*_marks(figure, 0, labelled=False), where, value)
 
@@ -279,7 +281,7 @@ def _intervals(figure: Figure, base: alt.Chart, down: int) -> list[Layer]:
         return []
     bounded = base.transform_filter("isValid(datum.low_s) && isValid(datum.high_s)")
     # Rules and ticks are grey in the theme; bars and points have the colour of the series.
-    span = bounded.mark_bar(height=2.5, yOffset=down).encode(x=alt.X("low_s:Q"), x2="high_s:Q")
+    span = bounded.mark_bar(height=2.5, yOffset=down).encode(x=alt.X("low_s:Q"), x2=alt.X2("high_s:Q"))
     ends = bounded.mark_point(shape="M0,-.6V.6", size=110, strokeWidth=2, opacity=1, yOffset=down)
     return [span, *(ends.encode(x=alt.X(f"{field}:Q")) for field in ("low_s", "high_s"))]
 

@@ -75,8 +75,8 @@ def _lines(figure: Figure, opacity: float) -> Layer:
         .encode(
             x=_x(),
             y=_y(),
-            x2="x2:Q",
-            y2="y2:Q",
+            x2=alt.X2("x2:Q"),
+            y2=alt.Y2("y2:Q"),
             color=_colour(figure),
             opacity=alt.condition("datum.faint", alt.value(0.5 * opacity), alt.value(opacity)),
             strokeWidth=_width(figure),
@@ -102,7 +102,7 @@ def _arrows(figure: Figure, diameter: float) -> Layer:
 
 def _labels() -> list[Layer]:
     """Return sizes, and behind them what keeps lines away from them."""
-    base = alt.Chart(alt.NamedData("labels")).encode(x=_x(), y=_y(), text="text:N")
+    base = alt.Chart(alt.NamedData("labels")).encode(x=_x(), y=_y(), text=alt.Text("text:N"))
     paper = alt.ExprRef("background")
     behind = base.mark_text(fontSize=10, baseline="middle", stroke=paper, strokeWidth=4, strokeJoin="round")
     return [behind, base.mark_text(fontSize=10, baseline="middle")]
@@ -123,7 +123,9 @@ def _ranks(figure: Figure, diameter: float) -> list[Layer]:
     discs = base.mark_point(
         size=area, opacity=1, filled=False, strokeWidth=2, fill=alt.ExprRef("background")
     ).encode(color=_colour(figure), tooltip=tooltip)
-    numbers = base.mark_text(fontSize=min(12, 0.5 * diameter), baseline="middle").encode(text="rank:N")
+    numbers = base.mark_text(fontSize=min(12, 0.5 * diameter), baseline="middle").encode(
+        text=alt.Text("rank:N")
+    )
     return [ring, discs, numbers]
 
 
@@ -131,7 +133,7 @@ def _titles() -> Layer:
     drawn: Layer = (
         alt.Chart(alt.NamedData("titles"))
         .mark_text(fontSize=12, baseline="bottom")
-        .encode(x=_x(), y=_y(), text="text:N")
+        .encode(x=_x(), y=_y(), text=alt.Text("text:N"))
     )
     return drawn
 

@@ -30,12 +30,12 @@ def _changes(figure: Figure) -> Layer:
         scale=alt.Scale(domain=_VERDICTS, range="ordinal"),
         legend=alt.Legend(title=None),
     )
-    zero = alt.Chart(alt.NamedData("main")).mark_rule(strokeDash=[4, 3]).encode(x=alt.datum(0))
+    zero = alt.Chart(alt.NamedData("main")).mark_rule(strokeDash=[4, 3]).encode(x=alt.XDatum(0))
     lines = base.mark_rule(strokeWidth=2).encode(
-        x=alt.X("low:Q", axis=alt.Axis(title=figure.x_title)), x2="high:Q", y=y, color=color
+        x=alt.X("low:Q", axis=alt.Axis(title=figure.x_title)), x2=alt.X2("high:Q"), y=y, color=color
     )
     points = base.mark_point(filled=True, size=70).encode(
-        x="change:Q",
+        x=alt.X("change:Q"),
         y=y,
         color=color,
         tooltip=[alt.Tooltip(f"{name}:N") for name in ("network", "shown", "time", "verdict")],
@@ -84,15 +84,15 @@ def _curve(figure: Figure) -> Layer:
         )
     )
     marks = alt.Chart(alt.NamedData("marks"))
-    intervals = marks.mark_rect(opacity=0.13, clip=True).encode(x=alt.X("low:Q"), x2="high:Q")
-    rules = marks.mark_rule(strokeDash=[4, 3]).encode(x="x:Q", tooltip=[alt.Tooltip("shown:N")])
+    intervals = marks.mark_rect(opacity=0.13, clip=True).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"))
+    rules = marks.mark_rule(strokeDash=[4, 3]).encode(x=alt.X("x:Q"), tooltip=[alt.Tooltip("shown:N")])
     # What a program bears is more latency than now, and less bandwidth: labels stand on the side that is free.
     side: Literal["left", "right"] = "right" if figure.logarithmic else "left"
     # Each on a line of its own: marks may be close together.
     labels = [
         marks.transform_filter(f"datum.label === '{label}'")
         .mark_text(align=side, dx=3 if side == "left" else -3, baseline="top")
-        .encode(x="x:Q", y=alt.value(2 + 13 * place), text="label:N")
+        .encode(x=alt.X("x:Q"), y=alt.value(2 + 13 * place), text=alt.Text("label:N"))
         for place, label in enumerate(MARKS)
     ]
     return alt.layer(intervals, line, rules, *labels)
@@ -108,13 +108,13 @@ def _timeline(figure: Figure) -> Layer:
             x=alt.X(
                 "begin:Q", axis=axis(figure.x, figure.x_title), scale=alt.Scale(domain=domain, nice=False)
             ),
-            x2="end:Q",
+            x2=alt.X2("end:Q"),
             y=alt.Y(
                 "low:Q",
                 axis=axis(figure.y, figure.y_title, grid=False),
                 scale=alt.Scale(domain=ranks, reverse=True, nice=False),
             ),
-            y2="high:Q",
+            y2=alt.Y2("high:Q"),
             color=alt.Color(
                 "activity:N",
                 scale=alt.Scale(domain=_ACTIVITIES, range=_ACTIVITY_COLOURS),

@@ -41,9 +41,9 @@ def _timeline(figure: Figure) -> Layer:
     lines = alt.Chart(alt.NamedData("lines"))
     computing = lines.mark_rect().encode(
         x=x,
-        x2="end_s:Q",
+        x2=alt.X2("end_s:Q"),
         y=y,
-        y2="high:Q",
+        y2=alt.Y2("high:Q"),
         color=_part(),
         tooltip=[alt.Tooltip("ranks:N"), alt.Tooltip("end_s:Q", title="until [s]")],
     )
@@ -52,9 +52,9 @@ def _timeline(figure: Figure) -> Layer:
         .mark_rect()
         .encode(
             x=x,
-            x2="end_s:Q",
+            x2=alt.X2("end_s:Q"),
             y=y,
-            y2="high:Q",
+            y2=alt.Y2("high:Q"),
             color=_part(),
             tooltip=[
                 alt.Tooltip("ranks:N"),
@@ -66,7 +66,7 @@ def _timeline(figure: Figure) -> Layer:
         )
     )
     names = lines.mark_text(align="right", dx=-8, baseline="middle").encode(
-        x=alt.datum(0), y=alt.Y("middle:Q", axis=None), text="ranks:N"
+        x=alt.XDatum(0), y=alt.Y("middle:Q", axis=None), text=alt.Text("ranks:N")
     )
     return alt.layer(computing, inside, names)
 
@@ -86,8 +86,10 @@ def _calls(figure: Figure) -> Layer:
     bars = base.mark_bar(opacity=0.75).encode(
         x=alt.X("mean_s:Q", axis=axis(figure.x, figure.x_title), scale=room), tooltip=tooltip
     )
-    lines = base.mark_rule(strokeWidth=2).encode(x="least_s:Q", x2="most_s:Q")
-    words = base.mark_text(align="left", baseline="middle", dx=8).encode(x="most_s:Q", text="shown:N")
+    lines = base.mark_rule(strokeWidth=2).encode(x=alt.X("least_s:Q"), x2=alt.X2("most_s:Q"))
+    words = base.mark_text(align="left", baseline="middle", dx=8).encode(
+        x=alt.X("most_s:Q"), text=alt.Text("shown:N")
+    )
     return alt.layer(bars, lines, words)
 
 
@@ -137,7 +139,7 @@ def _matrix(figure: Figure) -> Layer:
     if len(names) > _NUMBERS:
         return alt.layer(fields)
     ink = alt.condition("datum.share > 0.55", alt.value("#ffffff"), alt.value("#000000"))
-    return alt.layer(fields, base.mark_text(fontSize=11).encode(text="text:N", color=ink))
+    return alt.layer(fields, base.mark_text(fontSize=11).encode(text=alt.Text("text:N"), color=ink))
 
 
 def _matrix_high(figure: Figure) -> int:
@@ -160,7 +162,7 @@ def _sizes(figure: Figure) -> Layer:
         tooltip=[alt.Tooltip(f"{name}:N") for name in ("size", "of", "number")],
     )
     words = base.mark_text(align="left", baseline="middle", dx=4, fontSize=10).encode(
-        x="share:Q", text="number:N"
+        x=alt.X("share:Q"), text=alt.Text("number:N")
     )
     return alt.layer(bars, words)
 

@@ -88,8 +88,8 @@ def _marks(figure: Figure, base: alt.Chart, columns: int, encoding: dict[str, An
     """Return band, unit line, intervals and points, with `columns` pixels left free on the right."""
     x = _ratios(figure, columns, figure.x_title)
     limits = alt.Chart(alt.NamedData("limits"))
-    band = limits.mark_rect(opacity=0.14).encode(x=x, x2="high:Q")
-    one = limits.mark_rule(strokeWidth=1.5).encode(x="one:Q")
+    band = limits.mark_rect(opacity=0.14).encode(x=x, x2=alt.X2("high:Q"))
+    one = limits.mark_rule(strokeWidth=1.5).encode(x=alt.X("one:Q"))
     return [band, one, *_points(base, x, encoding, 0)]
 
 
@@ -98,8 +98,12 @@ def _marks_below(figure: Figure, base: alt.Chart, encoding: dict[str, Any]) -> l
     x = _ratios(figure, 0, figure.x_title.replace(" (", "\n(").split("\n"))
     limits = {key: str(values[0]) for key, values in figure.variants[0].datasets["limits"].items()}
     marked = base.transform_calculate(edge=limits["high"], one=limits["one"], begin=limits["low"])
-    band = marked.mark_bar(opacity=0.14, height=18, yOffset=_DOWN).encode(x=alt.X("begin:Q"), x2="edge:Q")
-    one = marked.mark_tick(orient="vertical", height=18, thickness=1.5, yOffset=_DOWN).encode(x="one:Q")
+    band = marked.mark_bar(opacity=0.14, height=18, yOffset=_DOWN).encode(
+        x=alt.X("begin:Q"), x2=alt.X2("edge:Q")
+    )
+    one = marked.mark_tick(orient="vertical", height=18, thickness=1.5, yOffset=_DOWN).encode(
+        x=alt.X("one:Q")
+    )
     return [band, one, *_points(base, x, encoding, _DOWN)]
 
 
@@ -113,7 +117,7 @@ def _points(base: alt.Chart, x: alt.X, encoding: dict[str, Any], down: int) -> l
     known = base.transform_filter("isValid(datum.ratio)")
     bounded = known.transform_filter("isValid(datum.low) && isValid(datum.high)")
     color = {"color": encoding["color"]} if "color" in encoding else {}
-    spans = bounded.mark_rule(strokeWidth=2.5, yOffset=down).encode(x=x, x2="high:Q", **color)
+    spans = bounded.mark_rule(strokeWidth=2.5, yOffset=down).encode(x=x, x2=alt.X2("high:Q"), **color)
     tooltip = [alt.Tooltip("label:N"), alt.Tooltip("shown:N"), alt.Tooltip("tip:N")]
     points = known.mark_point(filled=True, size=75, opacity=1, yOffset=down).encode(
         x=alt.X("ratio:Q"), tooltip=tooltip, **encoding
@@ -125,7 +129,7 @@ def _steps(base: alt.Chart, down: int = 0) -> Layer:
     line = base.transform_filter("isValid(datum.ratio)")
     drawn: Layer = line.mark_line(
         interpolate="step-after", strokeWidth=1.25, opacity=0.7, yOffset=down
-    ).encode(x=alt.X("ratio:Q"), order="step:Q")
+    ).encode(x=alt.X("ratio:Q"), order=alt.Order("step:Q"))
     return drawn
 
 
@@ -151,7 +155,7 @@ def _beside(
     base: alt.Chart, field: str, offset: int, align: Align = "left", limit: int | None = None
 ) -> Layer:
     drawn: Layer = base.mark_text(align=align, baseline="middle", limit=limit or alt.Undefined).encode(
-        x=alt.value(alt.ExprRef(f"width - {offset}")), text=f"{field}:N"
+        x=alt.value(alt.ExprRef(f"width - {offset}")), text=alt.Text(f"{field}:N")
     )
     return drawn
 
@@ -175,8 +179,8 @@ def _above(base: alt.Chart, words: str) -> list[Layer]:
     said = f"{wide} && datum.{words} ? {short} + ': ' + datum.shown : datum.shown"
     right = base.transform_calculate(said=said).mark_text(align="right", baseline="middle", yOffset=-_DOWN)
     return [
-        left.encode(x=alt.value(0), text="label:N"),
-        right.encode(x=alt.value(alt.ExprRef("width")), text="said:N"),
+        left.encode(x=alt.value(0), text=alt.Text("label:N")),
+        right.encode(x=alt.value(alt.ExprRef("width")), text=alt.Text("said:N")),
     ]
 
 
@@ -221,9 +225,9 @@ def _spread(figure: Figure) -> Layer:
     x = alt.X("min:Q", scale=scale, axis=axis(figure.x, figure.x_title, grid=True))
     color = alt.Color("setting:N", scale=alt.Scale(domain=domain), legend=None)
     boxes = alt.Chart(alt.NamedData("boxes")).encode(y=y, color=color)
-    whole = boxes.mark_rule(strokeWidth=1).encode(x=x, x2="max:Q")
-    most = boxes.mark_rule(strokeWidth=3).encode(x=alt.X("p5:Q"), x2="p95:Q")
-    body = boxes.mark_bar(height=26, opacity=0.3, stroke=None).encode(x=alt.X("p25:Q"), x2="p75:Q")
+    whole = boxes.mark_rule(strokeWidth=1).encode(x=x, x2=alt.X2("max:Q"))
+    most = boxes.mark_rule(strokeWidth=3).encode(x=alt.X("p5:Q"), x2=alt.X2("p95:Q"))
+    body = boxes.mark_bar(height=26, opacity=0.3, stroke=None).encode(x=alt.X("p25:Q"), x2=alt.X2("p75:Q"))
     middle = boxes.mark_tick(thickness=3, height=26, orient="vertical").encode(x=alt.X("median:Q"))
     points = (
         alt.Chart(alt.NamedData("main"))
@@ -241,7 +245,7 @@ def _spread(figure: Figure) -> Layer:
 
 def _trials(figure: Figure) -> Layer:
     domain = list(GROUPS)
-    one = alt.Chart(alt.NamedData("limits")).mark_rule(strokeDash=[3, 3]).encode(y="one:Q")
+    one = alt.Chart(alt.NamedData("limits")).mark_rule(strokeDash=[3, 3]).encode(y=alt.Y("one:Q"))
     points = (
         alt.Chart(alt.NamedData("main"))
         .mark_point(size=24, strokeWidth=1.25)

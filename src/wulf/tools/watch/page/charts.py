@@ -23,14 +23,14 @@ def _history(figure: Figure) -> Layer:
     ]
     line = base.mark_line(strokeWidth=1, opacity=0.5).encode(x=x, y=y, color=colour)
     points = base.mark_point(filled=True, size=22).encode(x=x, y=y, color=colour, tooltip=tooltip)
-    usual = base.mark_rule(strokeDash=[4, 3]).encode(y=alt.datum(1))
+    usual = base.mark_rule(strokeDash=[4, 3]).encode(y=alt.YDatum(1))
     marks = alt.Chart(alt.NamedData("marks"))
     rules = marks.mark_rule(strokeWidth=2, opacity=0.7).encode(
-        x="at:T",
+        x=alt.X("at:T"),
         tooltip=[alt.Tooltip("what:N"), alt.Tooltip("facts:N", title="changed then")],
     )
     said = marks.mark_text(align="left", dx=4, baseline="top", fontSize=11).encode(
-        x="at:T", y=alt.value(2), text="label:N"
+        x=alt.X("at:T"), y=alt.value(2), text=alt.Text("label:N")
     )
     return alt.layer(usual, line, points, rules, said)
 

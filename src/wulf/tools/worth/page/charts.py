@@ -23,12 +23,12 @@ def _net(figure: Figure) -> Layer:
     y = alt.Y("network:N", sort=None, axis=alt.Axis(title=None, labelLimit=220))
     legend = alt.Legend(title=None)
     color = alt.Color("verdict:N", scale=alt.Scale(domain=_VERDICTS, range="ordinal"), legend=legend)
-    zero = base.mark_rule(strokeDash=[4, 3]).encode(x=alt.datum(0))
+    zero = base.mark_rule(strokeDash=[4, 3]).encode(x=alt.XDatum(0))
     lines = base.mark_rule(strokeWidth=2).encode(
-        x=alt.X("low:Q", axis=_axis(figure)), x2="high:Q", y=y, color=color
+        x=alt.X("low:Q", axis=_axis(figure)), x2=alt.X2("high:Q"), y=y, color=color
     )
     points = base.mark_point(filled=True, size=70).encode(
-        x="net:Q",
+        x=alt.X("net:Q"),
         y=y,
         color=color,
         shape=alt.Shape("verdict:N", scale=alt.Scale(domain=_VERDICTS), legend=legend),
@@ -46,13 +46,13 @@ def _tornado(figure: Figure) -> Layer:
     y = alt.Y("input:N", sort=None, axis=alt.Axis(title=None, labelLimit=260))
     bars = base.mark_bar(height=14).encode(
         x=alt.X("likely:Q", axis=_axis(figure), scale=alt.Scale(zero=False)),
-        x2="net:Q",
+        x2=alt.X2("net:Q"),
         y=y,
         color=alt.Color("end:N", legend=alt.Legend(title=None)),
         tooltip=[alt.Tooltip(f"{name}:N") for name in ("input", "end", "shown")],
     )
-    likely = base.mark_rule().encode(x="likely:Q")
-    zero = base.mark_rule(strokeDash=[4, 3]).encode(x=alt.datum(0))
+    likely = base.mark_rule().encode(x=alt.X("likely:Q"))
+    zero = base.mark_rule(strokeDash=[4, 3]).encode(x=alt.XDatum(0))
     return alt.layer(bars, likely, zero)
 
 
@@ -62,16 +62,16 @@ def _ports(figure: Figure) -> Layer:
     offset = alt.YOffset("of:N", sort=list(PRICES))
     legend = alt.Legend(title=None)
     color = alt.Color("of:N", scale=alt.Scale(domain=PRICES), legend=legend)
-    zero = base.mark_rule(strokeDash=[4, 3]).encode(x=alt.datum(0))
+    zero = base.mark_rule(strokeDash=[4, 3]).encode(x=alt.XDatum(0))
     lines = base.mark_rule(strokeWidth=2).encode(
         x=alt.X("low:Q", axis=alt.Axis(title=figure.x_title, format=",d", tickCount=10)),
-        x2="high:Q",
+        x2=alt.X2("high:Q"),
         y=y,
         yOffset=offset,
         color=color,
     )
     points = base.mark_point(filled=True, size=70).encode(
-        x="price:Q",
+        x=alt.X("price:Q"),
         y=y,
         yOffset=offset,
         color=color,
