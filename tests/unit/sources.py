@@ -11,6 +11,7 @@ GROUP = "sources"
 
 
 @functools.cache
-def trees() -> dict[Path, ast.Module]:
-    """Return what each file of the program says, parsed."""
-    return {file: ast.parse(file.read_text("utf-8")) for file in sorted((ROOT / "src/wulf").rglob("*.py"))}
+def nodes() -> dict[Path, list[ast.AST]]:
+    """Return all nodes of the syntax tree of each file of the program."""
+    files = sorted((ROOT / "src/wulf").rglob("*.py"))
+    return {file: list(ast.walk(ast.parse(file.read_text("utf-8")))) for file in files}

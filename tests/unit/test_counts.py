@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -43,9 +43,9 @@ KNOWN = {
 }
 
 
-def parts(tree: ast.AST) -> Iterator[tuple[ast.FormattedValue, str]]:
+def parts(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.FormattedValue, str]]:
     """Yield what is put into a text, with what follows it there."""
-    for text in ast.walk(tree):
+    for text in nodes:
         if isinstance(text, ast.JoinedStr):
             for value, after in zip(text.values, text.values[1:], strict=False):
                 if isinstance(value, ast.FormattedValue) and isinstance(after, ast.Constant):
@@ -58,11 +58,11 @@ def called(expression: ast.expr) -> str:
     return str(getattr(function, "attr", getattr(function, "id", "")))
 
 
-def plurals(trees: Mapping[str, ast.AST]) -> set[str]:
+def plurals(files: Mapping[str, Sequence[ast.AST]]) -> set[str]:
     """Return the plurals of all nouns that are counted somewhere."""
     found = set()
-    for tree in trees.values():
-        for call in ast.walk(tree):
+    for nodes in files.values():
+        for call in nodes:
             if isinstance(call, ast.Call) and called(call) == "count":
                 words = [str(one.value) for one in call.args[1:] if isinstance(one, ast.Constant)]
                 found |= {count(2, *words[:2]).split()[-1]} if words else set()
@@ -80,11 +80,11 @@ def noun_of(after: str, nouns: set[str]) -> str:
     return second if second in nouns and first not in ANOTHER else ""
 
 
-def uncounted(trees: Mapping[str, ast.AST]) -> Iterator[tuple[str, str, str]]:
+def uncounted(files: Mapping[str, Sequence[ast.AST]]) -> Iterator[tuple[str, str, str]]:
     """Yield where a number and a plural are put together: file, the number, the plural."""
-    nouns = plurals(trees)
-    for file, tree in trees.items():
-        for value, after in parts(tree):
+    nouns = plurals(files)
+    for file, nodes in files.items():
+        for value, after in parts(nodes):
             said = noun_of(after, nouns)
             numeric = value.format_spec is None and not called(value.value).endswith(
                 ("count", "name", "printable")
@@ -94,16 +94,16 @@ def uncounted(trees: Mapping[str, ast.AST]) -> Iterator[tuple[str, str, str]]:
 
 
 def test_a_number_of_things_is_written_by_the_helper() -> None:
-    trees = {str(file.relative_to(SOURCES)): tree for file, tree in sources.trees().items()}
-    assert {"nodes", "launches", "libraries", "problems", "CPUs"} <= plurals(trees)
-    assert set(uncounted(trees)) == KNOWN
+    files = {str(file.relative_to(SOURCES)): nodes for file, nodes in sources.nodes().items()}
+    assert {"nodes", "launches", "libraries", "problems", "CPUs"} <= plurals(files)
+    assert set(uncounted(files)) == KNOWN
 
 
 def test_what_the_scan_is_to_find_it_finds() -> None:
     told = ast.parse(
         "count(n, 'node')\nf'{n} nodes'\nf'{len(n)} direct nodes'\nf'{MOST} nodes, {n:.1f} nodes'"
     )
-    assert [number for _, number, _ in uncounted({"x.py": told})] == ["n", "len(n)"]
+    assert [number for _, number, _ in uncounted({"x.py": list(ast.walk(told))})] == ["n", "len(n)"]
 
 
 @pytest.mark.parametrize(

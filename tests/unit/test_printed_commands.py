@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -52,10 +52,10 @@ def documents() -> Iterator[Printed]:
             yield from commands_of(name, line)
 
 
-def strings(tree: ast.AST) -> Iterator[str]:
+def strings(nodes: Sequence[ast.AST]) -> Iterator[str]:
     """Yield every string of a program, docstrings and what is put together of parts, too."""
-    inner = {part for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
-    for node in ast.walk(tree):
+    inner = {part for node in nodes if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
+    for node in nodes:
         if isinstance(node, ast.JoinedStr):
             yield "".join(
                 str(part.value) if isinstance(part, ast.Constant) else _UNKNOWN for part in node.values
@@ -65,8 +65,8 @@ def strings(tree: ast.AST) -> Iterator[str]:
 
 
 def messages() -> Iterator[Printed]:
-    for file, tree in sources.trees().items():
-        for text in strings(tree):
+    for file, nodes in sources.nodes().items():
+        for text in strings(nodes):
             for quoted in re.findall(r"'(wulf [^'\n]*)'", " ".join(text.split())):
                 yield from commands_of(str(file.relative_to(ROOT)), quoted)
     for file in sorted((ROOT / "src/wulf/data").rglob("*.toml")):

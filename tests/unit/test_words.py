@@ -51,16 +51,16 @@ TERMS = (
 
 def strings() -> Iterator[tuple[str, str]]:
     """Yield what the program can say: every string but docstrings, and the docstrings of commands, which are helps."""
-    for file, tree in sources.trees().items():
+    for file, nodes in sources.nodes().items():
         helps = "face/cli" in str(file) or file.name == "request.py"
         docs = {
             node.body[0].value
-            for node in ast.walk(tree)
+            for node in nodes
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
             and node.body
             and isinstance(node.body[0], ast.Expr)
         }
-        for node in ast.walk(tree):
+        for node in nodes:
             said = isinstance(node, ast.Constant) and isinstance(node.value, str)
             if said and (helps or node not in docs):
                 yield str(file.relative_to(ROOT)), " ".join(node.value.split())
@@ -115,8 +115,8 @@ def test_a_message_has_two_lines_at_most():
 
 def messages() -> Iterator[tuple[str, int, str]]:
     """Yield what exceptions say."""
-    for file, tree in sources.trees().items():
-        for node in ast.walk(tree):
+    for file, nodes in sources.nodes().items():
+        for node in nodes:
             if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args:
                 for text in _said(node.exc.args[0]):
                     yield str(file.relative_to(ROOT)), node.lineno, text
