@@ -128,6 +128,23 @@ def test_messages_larger_than_any_that_was_measured_are_told(tmp_path, size, is_
     assert any(note.startswith(said) for note in found.notes) is is_said
 
 
+@pytest.mark.parametrize(
+    ("asked", "longer"),
+    [
+        ("latency=+60us,bandwidth=x0.5", "latency=+60.0µs:"),
+        ("latency=x2,latency=x0.5", "latency=x2:"),
+        ("latency=x0.5,bandwidth=x0.1+latency=x0.9", ""),
+        ("1gbe+latency=+1ms", ""),
+    ],
+)
+def test_what_a_longer_way_is_taken_for_is_said(tmp_path, asked, longer):
+    run = fixture.calibrated_run(tmp_path / "run", (fixture.BETWEEN,))
+    trace = fixture.ping_pong(tmp_path / "p.wtrace", 8)
+    found = predicting.predict(asking.PredictRequest(source=trace, run=run, what_if=asked), lambda _: None)
+    said = [note for note in found.notes if "only the way is longer" in note]
+    assert len(said) == bool(longer) and all(note.startswith(longer) for note in said)
+
+
 def test_large_messages_of_persistent_requests_are_told_too(tmp_path):
     run = fixture.calibrated_run(tmp_path / "run", (fixture.BETWEEN,))
     streams = [StreamWriter(rank, 2, host=fixture.BETWEEN[rank]) for rank in (0, 1)]

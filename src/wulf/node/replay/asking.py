@@ -199,7 +199,7 @@ def asked_of(request: PredictRequest, path: Path, own: Launches | None, others: 
         spread=spread,
         own=own or program_traces.alone(trace),
         wildcards=sum(int(np.count_nonzero(_from_anybody(one))) for one in records),
-        known=_known(request, calibrated, base, trace, records),
+        known=[*_known(request, calibrated, base, trace, records), *_longer_ways(base, told)],
         files=file_calls(trace),
         overlaps=overlaps(trace),
         refused=refused,
@@ -245,6 +245,21 @@ def _known(
         *_not_measured(calibrated.between, records),
         *_larger_than_measured(calibrated.between, trace, records),
         *_of_nodes(request),
+    ]
+
+
+def _longer_ways(base: Network, told: Sequence[Scenario]) -> list[str]:
+    """Say what a longer latency is taken for."""
+    longer = [
+        one.name
+        for one in told
+        if "latency=" in one.name and not one.of and one.network(base).between.latency_ns > base.between.latency_ns
+    ]
+    if not longer:
+        return []
+    return [
+        f"{', '.join(longer)}: only the way is longer, as through more cable or another switch; where software "
+        "holds messages back it takes CPU time, too, so calibrate such a network and ask with @RUN"
     ]
 
 
