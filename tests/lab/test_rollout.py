@@ -105,7 +105,7 @@ def roll(rolls, lab_cluster):
 
 #: On a busy machine a launch takes ten times as long, and nothing can be told: the rounds are bounded.
 WORDS = (
-    *(f"{KNOB}=0", "--cluster", "lab", "--canary", "2", "--margin", "60%", "--rounds", "16"),
+    *(f"{KNOB}=0", "--cluster", "lab", "--canary", "2", "--margin", "60%", "--rounds", "8"),
     *("--run", "r", "--check", "true"),
 )
 

@@ -348,7 +348,7 @@ def test_a_file_that_fails_on_one_node_is_not_left(emulator: Emulator, tmp_path:
     trace, shared = mailed(tmp_path)
     shim = programs.shim("failing_files", emulator.family)
     words = ("--method", "file", "--dir", str(shared), "--passes", "1", "--compute", "none")
-    env = {"LD_PRELOAD": str(shim), "WULF_FAILS": fails, "WULF_ROOM": "0"}
+    env = {"LD_PRELOAD": str(shim), "WULF_FAILS": fails}
     code, lines, complaint = emulator.run(trace, *words, **env)
     assert code != 0 and f"rank {RANKS - 1}" in failures(lines, complaint)
     assert list(shared.iterdir()) == []
