@@ -253,7 +253,9 @@ def _longer_ways(base: Network, told: Sequence[Scenario]) -> list[str]:
     longer = [
         one.name
         for one in told
-        if "latency=" in one.name and not one.of and one.network(base).between.latency_ns > base.between.latency_ns
+        if "latency=" in one.name
+        and not one.of
+        and one.network(base).between.latency_ns > base.between.latency_ns
     ]
     if not longer:
         return []
