@@ -44,7 +44,10 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", "xdist_group: tests that share something (also where pytest-xdist is not in use)"
     )
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    if config.getoption("--note-passed") and not hasattr(config, "workerinput"):
+    if hasattr(config, "workerinput"):
+        return
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # takes virtual clusters down then, too
+    if config.getoption("--note-passed"):
         config.pluginmanager.register(_Notes(config.getoption("--note-passed")))
 
 
