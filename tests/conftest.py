@@ -28,9 +28,6 @@ LAB = "lab"
 OTHER_LAB = "other lab"
 #: The tests on virtual machines, which take none of those instances.
 MACHINES = "virtual machines"
-#: Niceness at the start, and what the tests of `make test-all` without a lab have more of it.
-_NICENESS = os.getpriority(os.PRIO_PROCESS, 0)
-_GIVES_WAY = 5
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -193,15 +190,6 @@ def require_lab() -> None:
     if "lab" in os.environ.get("WULF_REQUIRE", "").split(","):
         pytest.fail(reason)
     pytest.skip(reason)
-
-
-@pytest.hookimpl(tryfirst=True)  # before fixtures start anything
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Give the CPUs to the labs' tests of `make test-all` first: one after the other they take as long as all of it."""
-    beside = hasattr(item.config, "workerinput") and item.config.getoption("--tier") == "all"
-    if beside and os.geteuid() == 0:  # nobody else may lower it again
-        more = 0 if item.get_closest_marker("lab") is not None else _GIVES_WAY
-        os.setpriority(os.PRIO_PROCESS, 0, _NICENESS + more)
 
 
 @pytest.fixture(scope="session")
