@@ -395,8 +395,6 @@ def test_what_goes_by_messages_alone_is_refused_otherwise(emulator: Emulator, tm
     trace = written(tmp_path, "task-farm")
     code, lines, complaint = emulator.run(trace, "--method", "memory")
     assert code != 0 and "by messages alone" in failures(lines, complaint)
-    code, _, complaint = emulator.run(trace, "--method", "file")
-    assert code != 0 and "--dir goes with --method file" in complaint
 
 
 @pytest.mark.parametrize(
@@ -446,6 +444,7 @@ def test_ranks_that_do_not_fit_are_refused(sanitized: Emulator, tmp_path: Path) 
             "--passes takes a number from 1",
         ),
         (["--trace", "a", "--program", "p", "--iteration", "i", "--compute", "x"], "work, clock or none"),
+        (["--trace", "a", "--method", "file"], "--dir goes with --method file"),
         (["--what"], "there is no option --what"),
     ],
 )

@@ -316,6 +316,21 @@ def test_a_dead_name_server_is_slow_not_unknown() -> None:
     assert read("#resolve 124\n 123\n").facts["network.resolve_s"] == 3.0
 
 
+@pytest.mark.parametrize(
+    ("again", "expected"),
+    [
+        ("#resolve.again 0\n 500000000\n 192.0.2.1 STREAM n1\n 502000000\n", 0.002),
+        ("#resolve.again 0\n 500000000\n 192.0.2.1 STREAM n1\n 900000000\n", 0.3),
+        ("#resolve.again 124\n 500000000\n 3500000000\n", 0.3),
+        ("#resolve.again 0\n 500000000\n", 0.3),
+        ("", 0.3),
+    ],
+)
+def test_a_name_is_slow_where_it_is_slow_each_time(again: str, expected: float) -> None:
+    first = "#resolve 0\n 100000000\n 192.0.2.1 STREAM n1\n 400000000\n"
+    assert read(first + again).facts["network.resolve_s"] == expected
+
+
 def test_what_tuned_sets_is_kept() -> None:
     live = "/proc/sys/net/core/busy_poll:50\n/proc/sys/net/core/busy_read:50\n/proc/sys/net/ipv4/tcp_sack:1\n"
     tuned = (
