@@ -7,6 +7,7 @@ import os
 import pkgutil
 import signal
 import sys
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
@@ -14,6 +15,12 @@ import wulf
 from wulf.base import user_files
 from wulf.face.cli import main
 
+#: What the program and its libraries load with their first use, which takes longer than what most tests ask for.
+_FIRST_USED = ("altair", "scipy.ndimage", "scipy.optimize", "scipy.stats", "rich.live", "typer._adapters")
+
+for _name in _FIRST_USED:
+    with suppress(ModuleNotFoundError):  # another version of a library is slower, not wrong
+        import_module(_name)
 for _module in pkgutil.walk_packages(wulf.__path__, "wulf."):
     import_module(_module.name)
 
