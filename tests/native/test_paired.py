@@ -14,6 +14,7 @@ from bench.probe_mpi import ARMS, PAIRED, SOURCE, Visits, visits
 from tests.native.conftest import EACH_FAMILY, MpiProbe, probe_of
 from tests.native.probe import TIMEOUT_S
 from tests.native.programs import required
+from tests.tiers import thorough
 
 # That it still compiles beside the probe is seen in `make test`, too.
 pytestmark = pytest.mark.mpi
@@ -67,9 +68,9 @@ def test_another_seed_is_another_order(paired: MpiProbe) -> None:
     ("ranks", "words", "message"),
     [
         (2, "200 0 1 1", "0 is not a whole number from 1 to"),
-        (2, "200 1 x 1", "x is not a whole number"),
-        (2, "200 1 1 16777217", "16777217 is not a whole number from 0 to 16777216"),
-        (2, "200 1 1", "usage:"),
+        thorough(2, "200 1 x 1", "x is not a whole number"),
+        thorough(2, "200 1 1 16777217", "16777217 is not a whole number from 0 to 16777216"),
+        thorough(2, "200 1 1", "usage:"),
         (1, "200 1 1 1", "there are 1 ranks: start it with -np 2"),
     ],
 )

@@ -77,7 +77,7 @@ def test_of_steps_that_share_a_group_each_is_made_and_taken_back_by_itself(node:
     assert json.loads(card.read_text()) == json.loads(NIC)
 
 
-@pytest.mark.parametrize("seed", mostly_thorough(range(12), 0, 1, 2, 3))
+@pytest.mark.parametrize("seed", mostly_thorough(range(12), 0, 1))
 def test_changes_that_share_a_group_are_rolled_back_to_any_of_them(node: Node, seed: int) -> None:
     chance = random.Random(seed)
     states.ethtool(node)
@@ -121,7 +121,7 @@ def test_a_file_of_parameters_is_the_same_to_the_byte_after_changes_of_several(n
     assert "left as somebody else" not in node.log()
 
 
-@pytest.mark.parametrize("seed", mostly_thorough(range(12), 0, 1, 2, 3))
+@pytest.mark.parametrize("seed", mostly_thorough(range(12), 0, 1))
 def test_routes_that_several_changes_make_and_move_are_rolled_back_to_any_of_them(
     node: Node, seed: int
 ) -> None:
