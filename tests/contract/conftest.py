@@ -45,6 +45,7 @@ def ssh_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshSite]:
     (site / "authorized").write_text("\n".join(allowed) + "\n")
     port = free_port()
     server = f"""\
+        KexAlgorithms curve25519-sha256,ecdh-sha2-nistp256
         Port {port}
         ListenAddress 127.0.0.1
         HostKey {site}/host_key

@@ -111,6 +111,8 @@ def _line(pid: int) -> str:
 def wait_until(condition: Callable[[], bool], timeout_s: float = 120) -> None:
     """Return when `condition` holds; fail when it does not in time."""
     deadline = time.monotonic() + timeout_s
+    pause = 0.02
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
+        time.sleep(pause)
+        pause = min(2 * pause, 0.5)
