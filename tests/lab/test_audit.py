@@ -118,11 +118,13 @@ def test_knobs_are_read_and_folded(cluster, tmp_path):
 
 
 def test_findings_set_the_exit_code(cluster, tmp_path):
-    words = ["audit", "--cluster", "lab", "--profile", "hpc", "--junit", "a.xml", "--html", "a.html"]
-    clean = run(tmp_path, *words, "--fail-on", "fail")
+    live = ["audit", "--cluster", "lab", "--profile", "hpc", "--junit", "a.xml", "--html", "a.html"]
+    clean = run(tmp_path, *live, "--fail-on", "fail")
     assert clean.returncode == 0, clean.stdout
     assert (tmp_path / "a.xml").is_file() and (tmp_path / "a.html").is_file()
-    assert run(tmp_path, *words, "--fail-on", "info").returncode == 3
-    markdown = run(tmp_path, "audit", "--cluster", "lab", "--markdown")
+    assert run(tmp_path, "audit", "facts", "--cluster", "lab", "--save", "look.tar").returncode == 0
+    saved = ["audit", "--from", "look.tar", "--profile", "hpc"]
+    assert run(tmp_path, *saved, "--fail-on", "info").returncode == 3
+    markdown = run(tmp_path, *saved, "--markdown")
     assert markdown.stdout.startswith("# ")
     assert "looked at with the profile" in markdown.stdout

@@ -82,7 +82,7 @@ def test_the_whole_procedure_mends_measures_tunes_keeps_and_reports(run, raised_
 
 
 def test_a_diagnosis_looks_at_all_pairs(run):
-    done = run("diagnose", "--cluster", "lab", "--budget", "30s", "--json")
+    done = run("diagnose", "--cluster", "lab", "--budget", "20s", "--json")
     matrices = json.loads(done.stdout)["matrices"]
     assert matrices and all(one["pairs"] + one["missing"] == 6 for one in matrices)
 
