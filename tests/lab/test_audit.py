@@ -123,8 +123,8 @@ def test_findings_set_the_exit_code(cluster, tmp_path):
     assert clean.returncode == 0, clean.stdout
     assert (tmp_path / "a.xml").is_file() and (tmp_path / "a.html").is_file()
     assert run(tmp_path, "audit", "facts", "--cluster", "lab", "--save", "look.tar").returncode == 0
-    saved = ["audit", "--from", "look.tar", "--profile", "hpc"]
-    assert run(tmp_path, *saved, "--fail-on", "info").returncode == 3
+    saved = ["audit", "--from", "look.tar"]
+    assert run(tmp_path, *saved, "--profile", "hpc", "--fail-on", "info").returncode == 3
     markdown = run(tmp_path, *saved, "--markdown")
     assert markdown.stdout.startswith("# ")
     assert "looked at with the profile" in markdown.stdout

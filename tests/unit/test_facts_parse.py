@@ -323,12 +323,18 @@ def test_a_dead_name_server_is_slow_not_unknown() -> None:
         ("#resolve.again 0\n 500000000\n 192.0.2.1 STREAM n1\n 900000000\n", 0.3),
         ("#resolve.again 124\n 500000000\n 3500000000\n", 0.3),
         ("#resolve.again 0\n 500000000\n", 0.3),
+        ("#resolve.again 0\n 500000000\n 192.0.2.1 STREAM n1\n 100000000\n", 0.3),
         ("", 0.3),
     ],
 )
 def test_a_name_is_slow_where_it_is_slow_each_time(again: str, expected: float) -> None:
     first = "#resolve 0\n 100000000\n 192.0.2.1 STREAM n1\n 400000000\n"
     assert read(first + again).facts["network.resolve_s"] == expected
+
+
+def test_a_clock_that_is_set_back_tells_no_time() -> None:
+    node = read("#resolve 0\n 500000000\n 192.0.2.1 STREAM n1\n 100000000\n")
+    assert node.unknown["network.resolve_s"] == "the node's clock was set back meanwhile"
 
 
 def test_what_tuned_sets_is_kept() -> None:

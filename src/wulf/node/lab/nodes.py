@@ -17,7 +17,7 @@ from wulf.node.lab.vm import image, machine
 #: A machine's own disk; and in the lab's directory what all machines have.
 DISK = "disk.img"
 VM_FILES = "vm"
-# Without the exchange of keys that future computers cannot break either: it takes most of a connection's CPU time.
+# Without the post-quantum key exchange: it takes most of a connection's CPU time, and nothing leaves this machine.
 _SSHD_CONFIG = """\
 KexAlgorithms curve25519-sha256,ecdh-sha2-nistp256
 HostKey /etc/ssh/ssh_host_ed25519_key

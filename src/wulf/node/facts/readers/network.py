@@ -153,7 +153,10 @@ def _resolve_time(capture: NodeCapture) -> FactValue:
 
 
 def _time_taken(lines: Sequence[str]) -> float:
-    return max(0, whole(lines[-1], "the time") - whole(lines[0], "the time")) / 1e9
+    taken_ns = whole(lines[-1], "the time") - whole(lines[0], "the time")
+    if taken_ns < 0:
+        raise Unknown("the node's clock was set back meanwhile")
+    return taken_ns / 1e9
 
 
 def _resolve_own(capture: NodeCapture) -> FactValue:
