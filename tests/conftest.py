@@ -58,7 +58,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
-    """Look no more for garbage in what is there from now on: that is up to a tenth of the time of a test."""
+    """Look no more for garbage in what is there from now on: that takes some of their time."""
     gc.collect()
     gc.freeze()
 
