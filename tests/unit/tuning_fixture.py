@@ -456,8 +456,12 @@ def stored(
     cluster: str = "",
     nodes: Sequence[str] = ("n1", "n2"),
     status: Literal["complete", "interrupted"] = "complete",
+    trials: int = 2,
 ) -> Path:
-    """Write a tuning run that has results, of a control that could be measured and of a trial that could not."""
+    """Write a tuning run that has results, of a control that could be measured and of a trial that could not.
+
+    With one trial there is only the control, with none nothing was measured.
+    """
     report = make()
     head = TuneManifest(
         schema_version=SCHEMA_VERSION,
@@ -484,7 +488,7 @@ def stored(
         software={},
     )
     with TuningWriter.create(path, head) as writer:
-        for index in range(2):
+        for index in range(trials):
             writer.append(
                 Trial(
                     index=index,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from wulf.base.errors import UsageError
+from wulf.base.errors import StoreError, UsageError
 from wulf.base.records import Analysis
 from wulf.base.store import Run
 from wulf.base.store.kinds import kind_of
@@ -37,7 +37,7 @@ def rendered(run: Any, form: Form) -> str:
     Raises
     ------
     StoreError
-        A tuning run has no conclusion yet.
+        A tuning run has no conclusion yet, or there is nothing that the form could show.
     UsageError
         There is no such form of a run of this kind.
     """
@@ -46,7 +46,14 @@ def rendered(run: Any, form: Form) -> str:
     report = report_of(kind_of(run.path))
     if form == "html":
         return html(report.page(run))
-    return page_text(report.text(run)) if form == "text" else report.data(run, form)
+    return page_text(report.text(run)) if form == "text" else _seen(run, form, report.data(run, form))
+
+
+def _seen(run: Any, form: formats.Data, text: str) -> str:
+    """Return the text of a form, unless it is one without any figure: no line, or of CSV only the header."""
+    if len(text.splitlines()) <= (form == "csv"):
+        raise StoreError(f"{run.path} has no table: nothing was measured; 'wulf report --text {run.path}' says why")
+    return text
 
 
 def listed(run: Run) -> Listed:
