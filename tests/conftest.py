@@ -7,7 +7,8 @@ import gc
 import os
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from pathlib import Path
 
 import hypothesis
@@ -105,7 +106,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     chosen = [
         item for item in items if wanted in (None, tier(item)) or (wanted, tier(item)) == ("test", "quick")
     ]
-    chosen = _not_passed(config, _of_shard(config, sorted(chosen, key=_turn)))
+    chosen = _not_passed(config, _of_shard(config, _in_order(chosen)))
     kept = set(chosen)
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = chosen
@@ -165,12 +166,21 @@ class _Notes:
                 file.write(_GROUP.sub("", report.nodeid) + "\n")
 
 
-def _turn(item: pytest.Item) -> int:
-    """Return a number by which tests are put in order, so that none of the workers has nothing to do at the end.
+def _in_order(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """Return the tests in the order in which they begin, so that nobody has nothing to do, at the end least of all.
 
     The groups of the virtual clusters are the longest, and in them what raises a cluster of its own comes before the
-    one that stays. Beside them there are the tests of the guard, which wait; then those that only calculate.
+    one that stays. Beside them come the tests of the guard, which wait, and those that only calculate, always as many
+    of the one kind and of the other: of each kind alone the CPUs would have too little to do, or too much.
     """
+    own_cluster, cluster, waiting, calculating = (
+        [one for one in items if _kind(one) == kind] for kind in range(4)
+    )
+    beside = [(at / len(kind), one) for kind in (waiting, calculating) for at, one in enumerate(kind)]
+    return [*own_cluster, *cluster, *(one for _, one in sorted(beside, key=itemgetter(0)))]
+
+
+def _kind(item: pytest.Item) -> int:
     if item.get_closest_marker("lab") is not None:
         return 0 if {"spare", "slurm_lab"} & set(item.fixturenames) else 1
     return 2 if item.get_closest_marker("root") is not None else 3

@@ -52,7 +52,9 @@ def rendered(run: Any, form: Form) -> str:
 def _seen(run: Any, form: formats.Data, text: str) -> str:
     """Return the text of a form, unless it is one without any figure: no line, or of CSV only the header."""
     if len(text.splitlines()) <= (form == "csv"):
-        raise StoreError(f"{run.path} has no table: nothing was measured; 'wulf report --text {run.path}' says why")
+        raise StoreError(
+            f"{run.path} has no table: nothing was measured; 'wulf report --text {run.path}' says why"
+        )
     return text
 
 
