@@ -116,8 +116,12 @@ def tier(item: pytest.Item) -> str:
     """Return the tier of a test: the first of `TIERS` that runs it."""
     if item.get_closest_marker("thorough") is not None:
         return "all"
-    heavy = any(item.get_closest_marker(name) is not None for name in ("root", "lab", "mpi", "browser"))
-    return "test" if heavy or item.path.relative_to(HERE).parts[0] not in ("unit", "golden") else "quick"
+    return "quick" if _only_calculates(item) else "test"
+
+
+def _only_calculates(item: pytest.Item) -> bool:
+    marked = any(item.get_closest_marker(name) is not None for name in ("root", "lab", "mpi", "browser"))
+    return not marked and item.path.relative_to(HERE).parts[0] in ("unit", "golden")
 
 
 def _of_shard(config: pytest.Config, items: list[pytest.Item]) -> list[pytest.Item]:
@@ -170,20 +174,24 @@ def _in_order(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """Return the tests in the order in which they begin, so that nobody has nothing to do, at the end least of all.
 
     The groups of the virtual clusters are the longest, and in them what raises a cluster of its own comes before the
-    one that stays. Beside them come the tests of the guard, which wait, and those that only calculate, always as many
-    of the one kind and of the other: of each kind alone the CPUs would have too little to do, or too much.
+    one that stays. Beside them come tests that wait, as those of the guard do, and tests that start programs, always as
+    many of the one kind and of the other: of each kind alone the CPUs would have too little to do, or too much. Those
+    that only calculate come last: they are short, and keep all CPUs at work.
     """
-    own_cluster, cluster, waiting, calculating = (
-        [one for one in items if _kind(one) == kind] for kind in range(4)
+    own_cluster, cluster, waiting, starting, calculating = (
+        [one for one in items if _kind(one) == kind] for kind in range(5)
     )
-    beside = [(at / len(kind), one) for kind in (waiting, calculating) for at, one in enumerate(kind)]
-    return [*own_cluster, *cluster, *(one for _, one in sorted(beside, key=itemgetter(0)))]
+    turns = [(at / len(kind), one) for kind in (waiting, starting) for at, one in enumerate(kind)]
+    mixed = [one for _, one in sorted(turns, key=itemgetter(0))]
+    return [*own_cluster, *cluster, *mixed, *calculating]
 
 
 def _kind(item: pytest.Item) -> int:
     if item.get_closest_marker("lab") is not None:
         return 0 if {"spare", "slurm_lab"} & set(item.fixturenames) else 1
-    return 2 if item.get_closest_marker("root") is not None else 3
+    if item.get_closest_marker("root") is not None:
+        return 2
+    return 4 if _only_calculates(item) else 3
 
 
 def _shared_place(item: pytest.Item) -> str:
