@@ -245,8 +245,10 @@ replications = 6
 @pytest.mark.thorough
 def test_throughput_of_a_mix_of_jobs_beside_somebody_elses_job(cluster):
     (cluster.directory / "shared" / "mix.toml").write_text(MIX)
+    # Until the first trial is over, whenever that is; never for good.
+    wait = "for i in $(seq 600); do [ -s runs/mix/trials.jsonl ] && exit; sleep 1; done"
     other = submitted(
-        cluster, "sbatch --parsable --exclusive --nodelist=node03 --output=other --wrap 'sleep 40'"
+        cluster, f"sbatch --parsable --exclusive --nodelist=node03 --output=other --wrap '{wait}'"
     )
     job = other.stdout.strip()
     done = submitted(cluster, "wulf study mix.toml --run mix --json --cluster cluster.toml", timeout_s=1200)

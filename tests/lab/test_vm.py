@@ -43,7 +43,9 @@ def test_moderation_of_a_real_driver_is_named_and_a_disk_is_kept(run):
     planted = run("lab", "plant", "moderation")
     assert planted.stdout == "node[01-02]: interrupts held back for 1 ms\n"
     assert usecs() == ["1000", "1000"]
-    audit = json.loads(run("audit", "--cluster", "lab", "--json").stdout)
+    done = run("audit", "--cluster", "lab", "--json")
+    assert done.stdout, done.stderr
+    audit = json.loads(done.stdout)
     assert "nic.interrupt_moderation" in {finding["id"] for finding in audit["findings"]}
 
     # What a node wrote to its disk is there after a reboot, what was set live is not.

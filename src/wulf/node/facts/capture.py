@@ -14,6 +14,9 @@ from wulf.base.text import printable
 from wulf.node.facts.context import Snapshot, read_snapshot
 from wulf.node.facts.parse import record
 
+#: How long a look at a node may take [s]: at an emulated one it took 33 s alone and 50 s beside other work.
+LOOK_S = 120.0
+
 
 def capture(
     transport: Transport,
@@ -21,7 +24,7 @@ def capture(
     interface: Interface,
     catalogue: Sequence[Knob],
     *,
-    timeout_s: float = 60.0,
+    timeout_s: float = LOOK_S,
     taken: Callable[[NodeResult], None] | None = None,
 ) -> list[NodeRecord]:
     """Facts of every node, in the order of `nodes`; a node that does not answer says why.
