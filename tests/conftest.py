@@ -59,7 +59,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
-    """Look no more for garbage in what is there from now on: that takes some of their time."""
+    """Look no more for garbage in what is there from now on: it takes some of the time of the tests."""
     gc.collect()
     gc.freeze()
 

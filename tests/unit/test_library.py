@@ -85,10 +85,10 @@ def test_a_tuning_run_is_loaded_and_has_tables(tuned: Path) -> None:
 
 @pytest.mark.parametrize("form", ["csv", "markdown", "latex"])
 def test_a_run_in_which_nothing_was_measured_has_no_table(tmp_path: Path, form: wulf.Form) -> None:
-    tuned = stored(tmp_path / "tuned", trials=0)
-    with store.create(tmp_path / "measured", manifest()):
+    tuned, measured = stored(tmp_path / "tuned", trials=0), tmp_path / "measured"
+    with store.create(measured, manifest()):
         pass
-    for path in (tuned, tmp_path / "measured"):
+    for path in (tuned, measured):
         with pytest.raises(StoreError, match=f"{path} has no table: nothing was measured"):
             wulf.render(path, form, tmp_path / "table")
         assert not (tmp_path / "table").exists()

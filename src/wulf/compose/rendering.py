@@ -50,8 +50,9 @@ def rendered(run: Any, form: Form) -> str:
 
 
 def _seen(run: Any, form: formats.Data, text: str) -> str:
-    """Return the text of a form, unless it is one without any figure: no line, or of CSV only the header."""
-    if len(text.splitlines()) <= (form == "csv"):
+    """Return the text of a form; raise StoreError where it has no figure: no line, or of CSV only the header."""
+    headers = 1 if form == "csv" else 0
+    if len(text.splitlines()) <= headers:
         raise StoreError(
             f"{run.path} has no table: nothing was measured; 'wulf report --text {run.path}' says why"
         )
