@@ -7,7 +7,7 @@
 
 /* A sum that a processor of 2020 adds a microsecond at. */
 enum { A_MICROSECOND = 800, LARGEST = 1 << 20, TOKEN = 1 << 10, HALO = 1 << 14, SMALL_HALO = 1 << 11 };
-enum { PART = 1 << 17 };
+enum { PART = 1 << 17, BLOCK = 1 << 16 };
 static char out[2][LARGEST], in[2][LARGEST];
 static int rank, ranks, before, after;
 
@@ -59,10 +59,24 @@ static void transpose(void) {
     MPI_Alltoall(out[0], PART, MPI_BYTE, in[0], PART, MPI_BYTE, MPI_COMM_WORLD);
 }
 
+/* Messages just above the eager limit, several each way at once. */
+static void swap(void) {
+    MPI_Request requests[4];
+    double sum = 0;
+    double one = 1;
+    for (int k = 0; k < 2; k++) {
+        MPI_Irecv(in[k], BLOCK, MPI_BYTE, before, k, MPI_COMM_WORLD, &requests[k]);
+        MPI_Isend(out[k], BLOCK, MPI_BYTE, after, k, MPI_COMM_WORLD, &requests[2 + k]);
+    }
+    MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+    MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
 static const struct {
     const char *name;
     void (*step)(void);
-} PROGRAMS[] = {{"ring", ring}, {"stencil", stencil}, {"solver", solver}, {"transpose", transpose}};
+} PROGRAMS[] = {
+    {"ring", ring}, {"stencil", stencil}, {"solver", solver}, {"transpose", transpose}, {"swap", swap}};
 
 int main(int count, char **words) {
     MPI_Init(&count, &words);

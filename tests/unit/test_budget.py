@@ -13,8 +13,8 @@ from tests.unit.make_records import operation, plan, result
 from wulf.base.records import LeftOut
 from wulf.face.cli.measure_progress import time_left, what_fits
 from wulf.node.fleet import allocation
-from wulf.node.measuring.fitting import forecast
-from wulf.node.probe import budget, ladder, schedule
+from wulf.node.measuring.fitting import assumed, choices, fit_of, forecast
+from wulf.node.probe import budget, ladder, schedule, suites
 
 OPS = ["mpi_pingpong", "tcp_rr", "udp_rr", "tcp_stream"]
 OPERATIONS = [operation(name, "mpi" if name == "mpi_pingpong" else "net", 1 << 20) for name in OPS]
@@ -206,6 +206,31 @@ def test_pairs_that_tell_together_get_fewer_launches_before_any_gets_none(budget
     else:
         assert answer.streams == all_of_them and answer.expected_s <= room_s
         assert answer.launches == run.min_launches or one_each_s * (answer.launches + 1) > room_s
+
+
+@given(budget_s=st.floats(1.0, 400.0), nodes=st.integers(3, 5), done=st.integers(0, 6))
+def test_operations_that_say_nothing_without_each_other_get_fewer_launches_before_any_gets_none(
+    budget_s, nodes, done
+):
+    run = wanted(nodes, budget_s, ladder="imb", all_needed=True)
+    streams, known = schedule.streams(run), {operation.name: operation for operation in OPERATIONS}
+    ladders = choices(run, [], {})
+    costs = assumed(run, known, ladders, 0.3, dict.fromkeys(OPS, 1.0))
+    answer = fit_of(run, streams, ladders, costs, dict.fromkeys(streams, done), budget_s)
+    one_each_s = sum(costs[op].launch_s(ladders[op][0]) for op, _ in streams)
+    room_s = budget.SAFE * budget_s
+    if answer.left_out:
+        assert done == 0 and one_each_s > room_s
+    else:
+        assert answer.streams == streams
+        more = min(answer.launches + 1, run.min_launches)
+        assert answer.launches == run.min_launches or one_each_s * (more - done) > room_s
+        assert answer.expected_s == pytest.approx(one_each_s * max(answer.launches - done, 0))
+
+
+def test_a_calibration_has_all_of_its_operations_before_it_has_many_launches_of_any():
+    assert suites.named("calibrate").all_needed
+    assert not any(suites.named(name).all_needed for name in suites.names() if name != "calibrate")
 
 
 def test_fewer_launches_are_said_with_the_budget_that_is_enough_for_all():

@@ -222,10 +222,13 @@ def exchanges(path, run_ns=0):
     return path
 
 
-def shaped_run(path):
+def shaped_run(path, kinds=None):
+    """A calibrated run; with `kinds` it was ended when it had only these operations, and no eager limit."""
     with store.create(path, manifest(id=path.name, status="complete", operations=NAMES)):
         pass
-    found = replace(analysis(shaped_cells(), path.name), parameters=parameters((BETWEEN,)), launches_seen=0)
+    known = [one for one in shaped_cells() if kinds is None or one.cell.op in kinds]
+    told = parameters((BETWEEN,)) if kinds is None else []
+    found = replace(analysis(known, path.name), parameters=told, launches_seen=0)
     store.save_analysis(path, found)
     return store.load(path)
 
@@ -360,6 +363,25 @@ def test_messages_that_meet_take_the_wires_time_of_each_other_or_that_of_cpus(wa
     slower = scenario.with_bandwidth(network.Network(meeting, None), 0.25, waits).between
     assert network.at(slower.after, 1 << 20) == pytest.approx(4.0 * slower_by * (1 << 20))
     assert network.at(slower.after, 1) == pytest.approx(3e3)
+
+
+def test_a_calibration_that_was_ended_before_its_trains_tells_the_rate_and_what_it_lacks(tmp_path):
+    """It said half of what such a link takes, and no word of what had not been measured."""
+    trace = exchanges(tmp_path / "e.wtrace", run_ns=round(carried_s() * 1e9))
+    cut = shaped_run(tmp_path / "cut", kinds=(*calibrate.NEEDED, calibrate.BOTH_WAYS))
+    request = asking.PredictRequest(
+        source=trace,
+        run=shaped_run(tmp_path / "cal"),
+        what_if="@cut",
+        samples=40,
+        find_run=lambda _: cut,
+    )
+    found = predicting.predict(request, lambda _: None)
+    (one,) = found.scenarios
+    assert one.time.value == pytest.approx(carried_s(), rel=0.05)
+    of_the_other = [note for note in found.notes if note.startswith("@cut: between: ")]
+    assert any("no message was seen to wait" in note for note in of_the_other)
+    assert any("mpi_rate" in note for note in of_the_other)
 
 
 def test_a_usual_launch_is_not_said_to_be_faster_than_its_bytes(tmp_path):

@@ -580,6 +580,8 @@ class Plan(Record, frozen=True, kw_only=True):
     seed: int
     #: Nodes that cannot take part in some of the operations.
     left_out: list[LeftOut] = []
+    #: No operation says anything without the others: each gets fewer launches before any gets none.
+    all_needed: bool = False
     #: When the launches are made; null for one after the other, until all is precise or the budget is spent.
     series: Series | None = None
 

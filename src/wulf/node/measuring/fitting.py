@@ -64,7 +64,25 @@ def forecast(plan: Plan, operations: Sequence[Operation], look_s: float) -> budg
     costs = assumed(plan, known, ladders, look_s, {op: schedule.width(plan, op) for op in plan.workload.ops})
     if plan.series is not None:
         return one_of_each(schedule.streams(plan), ladders, costs)
-    together = plan.workload.at_once
+    return fit_of(plan, schedule.streams(plan), ladders, costs, {}, plan.budget_s)
+
+
+def fit_of(
+    plan: Plan,
+    streams: Sequence[schedule.Stream],
+    ladders: Mapping[str, Sequence[Sequence[int]]],
+    costs: Mapping[str, budget.Cost],
+    done: Mapping[schedule.Stream, int],
+    left_s: float,
+) -> budget.Fit:
+    """Return what of a plan's streams fits into the time that is left; see `wulf.node.probe.budget.fit`."""
     return budget.fit(
-        schedule.streams(plan), ladders, costs, {}, plan.min_launches, plan.budget_s, together=together
+        streams,
+        ladders,
+        costs,
+        done,
+        plan.min_launches,
+        left_s,
+        together=plan.workload.at_once,
+        all_needed=plan.all_needed,
     )

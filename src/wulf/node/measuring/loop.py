@@ -14,7 +14,7 @@ from wulf.base.records import Analysis, Cell, LaunchResult, Operation, Place, Pl
 from wulf.base.store import Run, Writer, load, save_analysis
 from wulf.node.measuring import series
 from wulf.node.measuring.analysis import analyze
-from wulf.node.measuring.fitting import assumed, choices, one_of_each
+from wulf.node.measuring.fitting import assumed, choices, fit_of, one_of_each
 from wulf.node.probe import budget, ladder, schedule
 from wulf.node.probe.execute import RunLaunch
 from wulf.stats import estimate
@@ -238,10 +238,7 @@ class Session:
         if self.plan.series is not None:
             return one_of_each(self._possible(self._streams), ladders, costs)
         done = {stream: progress.launches for stream, progress in self._progress().items()}
-        together = self.plan.workload.at_once
-        return budget.fit(
-            self._open(), ladders, costs, done, self.plan.min_launches, self._left_s(), together=together
-        )
+        return fit_of(self.plan, self._open(), ladders, costs, done, self._left_s())
 
     def _costs(self, ladders: Mapping[str, Sequence[Sequence[int]]]) -> dict[str, budget.Cost]:
         before = assumed(self.plan, self.operations, ladders, self._look_s, self._width)

@@ -94,6 +94,8 @@ class MeasureRequest(msgspec.Struct, frozen=True, kw_only=True):
     #: Where operations on files have them, and how far threads may call the MPI library; see `Workload`.
     directory: str = ""
     thread_level: str = ""
+    #: No operation says anything without the others: each gets fewer launches before any gets none.
+    all_needed: bool = False
     #: From one block of launches to the next [s]: `budget_s` is then how long blocks are made; None for one after the
     #: other, until all is precise or the budget is spent.
     every_s: float | None = None
@@ -457,6 +459,7 @@ def _plan(request: MeasureRequest, tasks: Sequence[Task], pairs: list[Pair], lef
         tested_launches=TESTABLE,
         seed=request.seed,
         left_out=absent(workload, [task.operation for task in tasks], left_out),
+        all_needed=request.all_needed,
         series=_series(request),
     )
 

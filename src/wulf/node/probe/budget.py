@@ -173,6 +173,7 @@ def fit(
     left_s: float,
     *,
     together: bool = False,
+    all_needed: bool = False,
 ) -> Fit:
     """Choose what is measured in the time that is left, so that it gets an interval.
 
@@ -195,9 +196,13 @@ def fit(
         Time left [s].
     together
         The pairs of an operation tell by standing beside each other: each gets fewer launches before any gets none.
+    all_needed
+        So do all operations.
     """
     question = _Question(wanted, ladders, costs, done, launches)
     room_s = SAFE * left_s
+    if all_needed and (fewer := _fewer_of_all(question, room_s)) is not None:
+        return fewer
     for count in range(len(question.ops), 0, -1):
         among = set(question.ops[:count])
         chosen = [stream for stream in wanted if stream[0] in among or done.get(stream)]
@@ -269,6 +274,17 @@ def _fewer_launches(question: _Question, room_s: float) -> Fit | None:
         needs_s = fewer.needs_s(first, level)
         if 0 < needs_s <= room_s:
             answer = fewer.answer(first, level)
+            return msgspec.structs.replace(answer, whole_s=question.needs_s(question.wanted, 0))
+    return None
+
+
+def _fewer_of_all(question: _Question, room_s: float) -> Fit | None:
+    """Return all streams with as many launches as fit; None where not even one of each does, or nothing is wanted."""
+    level = question.levels(question.wanted) - 1
+    for launches in range(question.launches, 0, -1) if question.wanted else ():
+        fewer = question.with_launches(launches)
+        if fewer.needs_s(question.wanted, level) <= room_s:
+            answer = fewer.answer(question.wanted, level)
             return msgspec.structs.replace(answer, whole_s=question.needs_s(question.wanted, 0))
     return None
 

@@ -153,6 +153,8 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     visit: str = VISIT
     #: Time that is enough for four nodes, where the user says none; empty for the usual one.
     budget: str = ""
+    #: No experiment says anything without the others: each gets fewer launches before any gets none.
+    all_needed: bool = False
     experiment: Annotated[list[Experiment], msgspec.Meta(min_length=1)]
 
 

@@ -21,7 +21,7 @@ from wulf.base.trace.reader import Trace, read_verified
 from wulf.base.trace.summary import file_calls, overlaps
 from wulf.base.units import format_bytes
 from wulf.node.replay import contending, program_traces, sharing
-from wulf.node.replay.calibrated import Calibrated, finder, other_runs
+from wulf.node.replay.calibrated import Calibrated, OtherRuns, finder
 from wulf.node.replay.fields import Engine
 from wulf.node.replay.replaying import Work
 from wulf.stats.prediction import calibrate, curves, judge, made_of, scenario, setup_costs, uncertainty
@@ -178,7 +178,8 @@ def asked_of(request: PredictRequest, path: Path, own: Launches | None, others: 
     shares_nodes = any(len(set(one)) < len(one) for one in (nodes, *nodes_beside))
     calibrated = Calibrated(request.run, shares_nodes=shares_nodes)
     base = calibrated.network()
-    told, refused = answerable(_scenarios(request, calibrated), base)
+    runs = OtherRuns(request.find_run, shares_nodes=calibrated.within is not None)
+    told, refused = answerable(_scenarios(request, runs), base)
     scenarios = [*told, scenario.bound()]
     buffered = contending.buffered([base, *(one.network(base) for one in told)])
     if request.engine == "static" and buffered:
@@ -199,7 +200,11 @@ def asked_of(request: PredictRequest, path: Path, own: Launches | None, others: 
         spread=spread,
         own=own or program_traces.alone(trace),
         wildcards=sum(int(np.count_nonzero(_from_anybody(one))) for one in records),
-        known=[*_known(request, calibrated, base, trace, records), *_longer_ways(base, told)],
+        known=[
+            *_known(request, calibrated, base, trace, records),
+            *runs.notes,
+            *_longer_ways(base, told),
+        ],
         files=file_calls(trace),
         overlaps=overlaps(trace),
         refused=refused,
@@ -336,10 +341,9 @@ def _recorded_ns(records: NDArray[np.void]) -> int:
     return int(records["compute_ns"].sum(dtype=np.uint64) + records["call_ns"].sum(dtype=np.uint64))
 
 
-def _scenarios(request: PredictRequest, calibrated: Calibrated) -> list[Scenario]:
+def _scenarios(request: PredictRequest, others: OtherRuns) -> list[Scenario]:
     if request.what_if is None:
         return []
-    others = other_runs(request.find_run, shares_nodes=calibrated.within is not None)
     return scenario.parse(request.what_if, finder(request.own), others)
 
 

@@ -111,11 +111,23 @@ def finder(own: Sequence[Path]) -> scenario.Find:
     return lambda name: networks.named(name, mine)
 
 
-def other_runs(find_run: Callable[[str], Run], *, shares_nodes: bool) -> scenario.Calibrated:
-    """Return what makes a change of the name of a calibrated run: to its network, with the CPUs as they are."""
+class OtherRuns:
+    """Makes a change of the name of a calibrated run: to its network, with the CPUs as they are."""
 
-    def to_run(name: str) -> scenario.Change:
-        other = Calibrated(find_run(name), shares_nodes=shares_nodes)
+    def __init__(self, find_run: Callable[[str], Run], *, shares_nodes: bool) -> None:
+        self._find_run, self._shares_nodes = find_run, shares_nodes
+        self._known: dict[str, Calibrated] = {}
+
+    def __call__(self, name: str) -> scenario.Change:
+        """Return the change."""
+        other = self._known[name] = Calibrated(self._find_run(name), shares_nodes=self._shares_nodes)
         return lambda network, draw: replace(other.network(draw), compute=network.compute)
 
-    return to_run
+    @property
+    def notes(self) -> list[str]:
+        """What is not known of the networks that were asked for."""
+        return [
+            f"@{name}: {note}"
+            for name, other in self._known.items()
+            for note in (*other.notes, *filter(None, [other.network().between.not_told.get("bandwidth")]))
+        ]

@@ -151,8 +151,8 @@ class Way:
         rested = {size: time - 2 * empty for size, time in times.get(SINGLE, {}).items()}
         turned = {size: time - empty for size, time in times[ROUND_TRIP].items()}
         trains = {TRAINED * size: time - 2 * empty for size, time in times.get(TRAIN, {}).items()}
-        # An older calibration has no trains: long messages are trains of segments.
-        trains = trains or {size: time for size, time in turned.items() if size > self.eager_bytes}
+        # An older calibration, or one that was ended before, has no trains: long messages are trains of segments.
+        trains = trains or turned
         singles = {size: min(time, rested.get(size, time)) for size, time in turned.items()}
         return sustained(trains, singles, _of_calls(times[SEND], times[RECEIVE]), shaped=shaped, held=held)
 

@@ -48,6 +48,7 @@ def measurement(request: MeasureRequest) -> session.MeasureRequest:
         reference=request.reference,
         seed=new_seed(request.seed),
         at_once=request.at_once,
+        all_needed=suite is not None and suite.all_needed,
         ranks_per_node=request.ranks_per_node,
         directory=request.directory,
         thread_level=request.thread_level,
