@@ -187,6 +187,16 @@ def test_how_often_large_messages_meet_is_drawn_for_each_network():
     assert abs(np.corrcoef(afters, elsewhere)[0, 1]) < 0.25
 
 
+def test_an_exchange_that_was_held_up_is_not_taken_for_messages_that_meet():
+    """One of few that a retransmission made seven times as long: messages wait for two of the others at most."""
+    one = with_both_ways({size: round_trip(size) for size in SIZES})
+    points = one.points[calibrate.BOTH_WAYS]
+    held_up = replace_points(one, lows=points.times, highs=tuple(7 * time for time in points.times))
+    afters = [network.at(calibrate.link(held_up, Sample(1, number)).after, 262144) for number in range(200)]
+    whole = round_trip(262144) * 1e9
+    assert 1.9 * whole < max(afters) < 2.2 * whole
+
+
 def replace_points(way, **changed):
     points = {
         **way.points,

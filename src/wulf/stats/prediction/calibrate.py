@@ -65,6 +65,8 @@ HINDERED, _SHORT = 0.5, 1024
 #: A message is in frames: Ethernet, IP and TCP (with timestamps) take so much of a link beside it [B]. Those of a long
 #: message are in the rate of long trains.
 _FRAME_BYTES = 14 + 20 + 32
+#: Of two ranks that send large messages to each other one waits for so many of the other's at most.
+_MOST_WAITS = 2
 #: A latency that may be more than so many times as much is not known.
 _KNOWN = 2.0
 MEASURE = "measure with 'wulf measure --suite calibrate' on the cluster"
@@ -485,14 +487,15 @@ def _late_afters(way: Way, chance: Draw, alone: Mapping[int, float]) -> list[flo
 
     An answer that lets a message go may have to wait behind a message the other way: then they go one after the
     other. How often that happens to a program depends on how far its ranks are apart, which is another matter in each,
-    and on each network: so the number's name has the run.
+    and on each network: so the number's name has the run. What takes longer than two more messages was lost or held up.
     """
     if BOTH_WAYS not in way.points:
         return [0.0 for _ in alone]
     points = way.points[BOTH_WAYS]
     often = chance.of(f"{way.origin} {way.where} both ways")
     both = dict(zip(points.sizes, points.among(often), strict=True))
-    return [max(both.get(size, time) - time, 0.0) * 1e9 for size, time in alone.items()]
+    waits = {size: max(both.get(size, time) - time, 0.0) for size, time in alone.items()}
+    return [min(waits[size], _MOST_WAITS * time) * 1e9 for size, time in alone.items()]
 
 
 def _pieces_of(times: Mapping[int, float]) -> Pieces:
