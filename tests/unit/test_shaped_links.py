@@ -75,7 +75,7 @@ NAMES = [
 ]
 
 
-def shaped_cells(*, has_trains=True, spread=0.002, **of):
+def shaped_cells(*, has_trains=True, spread=0.002, cold=0.0, **of):
     measured = {
         "mpi_pingpong": (SIZES, [half_round_trip(size, **of) for size in SIZES]),
         "mpi_exchange": (SIZES, [both_ways(size, **of) for size in SIZES]),
@@ -86,8 +86,8 @@ def shaped_cells(*, has_trains=True, spread=0.002, **of):
         "train_16": (SIZES[:6], [train(16, size, **of) / 16 for size in SIZES[:6]]),
     }
     if has_trains:
-        measured["burst_1"] = (ONE, [train(1, size, **of) for size in ONE])
-        measured["burst_8"] = (EIGHT, [train(8, size, **of) for size in EIGHT])
+        measured["burst_1"] = (ONE, [train(1, size, **of) + cold for size in ONE])
+        measured["burst_8"] = (EIGHT, [train(8, size, **of) + cold for size in EIGHT])
     return [
         replace(cell, cell=replace(cell.cell, place=BETWEEN))
         for seed, (op, (sizes, times)) in enumerate(measured.items())
@@ -112,6 +112,17 @@ def test_rate_and_depth_of_a_bucket_are_found_and_no_message_is_faster_than_its_
         for size in (4096, 16384, 65536, 262144, 1 << 20):
             assert network.at(link.wire, size) >= 0.97 * LONG_RUN * 1e9 * size
             assert network.at(link.burst, size) <= network.at(link.wire, size)
+
+
+@pytest.mark.parametrize("cold", [0.0, 10e-6, 40e-6])
+def test_what_comes_cold_behind_a_rest_is_not_taken_for_the_way_of_a_burst(cold):
+    """A ping-pong of 1 KiB exhausts a bucket of 5 KiB at 100 Mbit/s: only one behind a rest tells its time."""
+    bucket = {"long_run": 80e-9, "depth": 5 << 10}
+    link = calibrate.link(shaped_way(cold=cold, **bucket))
+    assert half_round_trip(1024, **bucket) > 35e-6
+    passes = Bucket(**bucket).sent(0.0, 1024) * 1e9
+    assert network.at(link.burst, 1024) == pytest.approx(passes, abs=1e3)
+    assert network.bandwidth(link) == pytest.approx(1 / bucket["long_run"], rel=0.03)
 
 
 def test_a_link_of_one_rate_has_no_bursts():

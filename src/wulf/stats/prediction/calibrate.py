@@ -150,9 +150,10 @@ class Way:
         if self.where == "within":
             return None
         empty = times[ROUND_TRIP][min(times[ROUND_TRIP])]
-        rested = {size: time - 2 * empty for size, time in times.get(SINGLE, {}).items()}
+        first = _of_rested_empty(times)
+        rested = {size: time - first for size, time in times.get(SINGLE, {}).items()}
         turned = {size: time - empty for size, time in times[ROUND_TRIP].items()}
-        trains = {TRAINED * size: time - 2 * empty for size, time in times.get(TRAIN, {}).items()}
+        trains = {TRAINED * size: time - first for size, time in times.get(TRAIN, {}).items()}
         # An older calibration, or one that was ended before, has no trains: long messages are trains of segments.
         trains = trains or turned
         singles = {size: min(time, rested.get(size, time)) for size, time in turned.items()}
@@ -370,11 +371,21 @@ def _with_answers(small: Link, drawn: Mapping[str, Mapping[int, float]]) -> Link
     )
 
 
+def _of_rested_empty(times: Mapping[str, Mapping[int, float]]) -> float:
+    """Return what an empty message and its answer take behind a rest [s].
+
+    Caches are cold and CPUs asleep by then: it is more than a round trip, by ten times where that takes 12 µs.
+    """
+    turned, rested = times[ROUND_TRIP], times.get(SINGLE, {})
+    smallest = min(turned)
+    return max(2 * turned[smallest], rested.get(smallest, 0.0))
+
+
 def _whole(drawn: Mapping[str, Mapping[int, float]]) -> dict[int, float]:
     """Return half round trips of a link that lets bursts through: none of them waits for what others have taken."""
     turned = drawn[ROUND_TRIP]
-    empty = turned[min(turned)]
-    rested = {size: time - empty for size, time in drawn.get(SINGLE, {}).items() if time > empty}
+    empty, first = turned[min(turned)], _of_rested_empty(drawn)
+    rested = {size: max(time - first, 0.0) + empty for size, time in drawn.get(SINGLE, {}).items()}
     if not rested:
         return dict(turned)
     between = _pieces_of(rested)
