@@ -28,6 +28,7 @@ void Simulator::prepare_costs(const Network &network) {
             std::clamp<uint64_t>((size.bytes + PIECE_BYTES - 1) / PIECE_BYTES, 1, MOST_PIECES);
         costs_.push_back({.send = costs.send,
                           .receive = costs.receive,
+                          .busy = costs.busy,
                           .after = costs.after,
                           .wire = costs.wire,
                           .piece_wire = costs.wire / static_cast<double>(pieces),
@@ -231,6 +232,7 @@ void Simulator::send(uint32_t rank, uint32_t message) {
     auto &state = ranks_[rank];
     auto &known = messages_[message];
     const Costs &costs = costs_[known.size];
+    state.idle_ns = 0;
     state.clock += costs.send;
     const double ready = known.a = state.clock;
     if (costs.agreed) {
@@ -313,9 +315,11 @@ bool Simulator::wait_until_received(RankState &rank, uint32_t message) {
     if (costs.agreed || costs.is_answered) // the receive was said to be for a smaller one
         post(message, rank.clock);
     rank.waits_for = known.has_come ? NONE : message;
-    if (known.has_come)
-        rank.clock = std::max(rank.clock, known.a) + costs.receive;
-    return known.has_come != 0;
+    if (!known.has_come)
+        return false;
+    rank.clock = std::max({rank.clock + costs.busy - rank.idle_ns, rank.clock, known.a}) + costs.receive;
+    rank.idle_ns = 0;
+    return true;
 }
 
 // It has left the sender's interface, or will at that time.

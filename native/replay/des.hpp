@@ -75,6 +75,7 @@ class Simulator {
   private:
     struct RankState {
         double clock = 0;
+        double idle_ns = 0; // for which it has waited for the message of a choice that it takes next
         uint32_t next = 0, end = 0;                       // operation
         uint32_t waits_for = NONE;                        // message
         uint32_t chooses = NONE;                          // choice that has nothing to offer yet
@@ -99,7 +100,7 @@ class Simulator {
         uint32_t is_asked : 1 = 0, is_posted : 1 = 0, has_come : 1 = 0, has_gone : 1 = 0;
     };
     struct Costs {
-        double send, receive, after, wire, piece_wire, latency;
+        double send, receive, busy, after, wire, piece_wire, latency;
         double first, piece_first, depth; // through an interface that has rested; ahead of its rate at most
         double piece_bytes;
         uint32_t pieces;

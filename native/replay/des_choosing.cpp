@@ -127,7 +127,8 @@ void Simulator::ready(uint32_t block) {
     auto &state = ranks_[rank];
     if (state.chooses == choice) {
         state.chooses = NONE;
-        state.clock = std::max(state.clock, now_);
+        state.idle_ns = std::max(now_ - state.clock, 0.0);
+        state.clock += state.idle_ns;
         wake(rank);
     }
 }

@@ -20,6 +20,7 @@ struct alignas(LANES * sizeof(double)) Lanes {
 // Of a size of messages.
 struct SizeCosts {
     Lanes send, receive, wire, after;
+    Lanes busy;                // before a receive, if the message has come before
     Lanes first;               // through an interface that has nothing before it
     Lanes answering, answered; // of one that is answered: until it is through, until its sender knows
     Lanes behind; // … and behind all that it has been given: less than `wire` by what may pass as a burst

@@ -354,15 +354,19 @@ template <Keeps KEEPS, bool HAS_BURSTS> class Runner {
         const Value behind = in_ + load(HAS_BURSTS ? costs.first : costs.wire);
         choose<0>(behind, come);
         in_ = later(behind, come);
-        choose<1>(in_, clock_);
-        clock_ = later(in_, clock_) + load(costs.receive);
+        take(in_, costs);
     }
 
     INLINE void receive_within(const Step step) {
         const SizeCosts &costs = kernel_.costs[step.size()];
-        const Value come = of_slot(kernel_.arrived, step.slot());
-        choose<1>(come, clock_);
-        clock_ = later(come, clock_) + load(costs.receive);
+        take(of_slot(kernel_.arrived, step.slot()), costs);
+    }
+
+    // A message that has come then, or before the rank waits for it.
+    INLINE void take(const Value &come, const SizeCosts &costs) {
+        const Value busy = clock_ + load(costs.busy);
+        choose<1>(come, busy);
+        clock_ = later(come, busy) + load(costs.receive);
     }
 
     static constexpr uint32_t OF_NODE = 1U << 31; // noted with a size

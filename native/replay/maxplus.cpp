@@ -48,6 +48,7 @@ void Evaluator::take(size_t lane, const Network &network) {
         const MessageCosts costs = costs_of(network, size);
         costs_[number].send.of[lane] = costs.send;
         costs_[number].receive.of[lane] = costs.receive;
+        costs_[number].busy.of[lane] = costs.busy;
         costs_[number].wire.of[lane] = costs.wire;
         costs_[number].after.of[lane] = costs.after;
         costs_[number].first.of[lane] = costs.first;
@@ -124,6 +125,8 @@ std::vector<Path> Evaluator::paths(std::span<const Network> networks) {
             link.send_ns += costs.after.of[lane];
         else if (part == Part::RECEIVING)
             link.receive_ns += costs.receive.of[lane];
+        else if (part == Part::BUSY)
+            link.receive_ns += costs.busy.of[lane];
         else if (part == Part::ANSWERING)
             link.receive_ns += costs.answering.of[lane];
         else if (part == Part::ANSWERED)

@@ -13,7 +13,7 @@
 //               a = g + L
 //     SENT      not eager: c = max(c, b) + after(s)
 //     ANSWER    m = max(a, b), a = m + answering, b = m + answered + L; then SENT: c = max(c, b)
-//     RECEIVE   i = max(a, i + f(s)), c = max(c, i) + receive(s)
+//     RECEIVE   i = max(a, i + f(s)), c = max(c + busy(s), i) + receive(s)
 //
 // A shaped interface is ahead of its rate by d at most, and takes a message at once in f(s) (network.hpp); of
 // others d = 0 and f = w, so that g = o.

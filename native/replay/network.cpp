@@ -95,6 +95,8 @@ class Reader {
             piece(link(words).send, words);
         } else if (what == "receive") {
             piece(link(words).receive, words);
+        } else if (what == "busy") {
+            piece(link(words).busy, words);
         } else if (what == "after") {
             piece(link(words).after, words);
         } else if (what == "wire") {
@@ -126,7 +128,7 @@ class Reader {
             found_.back().connecting_ns = number(words, "time");
         } else {
             fail("'" + what +
-                 "' is none of network, latency, eager, send, receive, after, wire, burst, depth, buffer, "
+                 "' is none of network, latency, eager, send, receive, busy, after, wire, burst, depth, buffer, "
                  "timeout, "
                  "answering, answered, reduce, compute, making, connecting");
         }

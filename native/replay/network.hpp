@@ -39,6 +39,9 @@ struct Link {
     // Messages up to that size are sent at once, larger ones when the receiver is ready.
     uint64_t eager_bytes = UINT64_MAX;
     Pieces send, receive; // the CPU's time at either end
+    // How much more of the receiver's a message takes that has come while it did something else: interrupts
+    // took it from that.
+    Pieces busy;
     Pieces after;         // the sender's CPU when the message has left: its receiver does not wait for that
     Pieces wire;          // for which the network interface is taken
     // A shaped interface lets a burst through faster than its rate: a message takes that long if the
@@ -81,7 +84,7 @@ struct Network {
 //     network NAME
 //     latency between|within NS
 //     eager between|within BYTES
-//     send|receive|after|wire|burst between|within FROM_BYTES BASE_NS NS_PER_BYTE
+//     send|receive|busy|after|wire|burst between|within FROM_BYTES BASE_NS NS_PER_BYTE
 //     depth|answering|answered between|within NS
 //     buffer between BYTES
 //     timeout between NS

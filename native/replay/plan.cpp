@@ -162,6 +162,7 @@ MessageCosts costs_of(const Network &network, const Size &size) {
             .receive = link.receive.at(size.bytes),
             .after = link.after.at(size.bytes),
             .wire = link.wire.at(size.bytes),
+            .busy = link.busy.at(size.bytes),
             .first = link.first_ns(size.bytes),
             .answering = link.answering_ns,
             .answered = link.answered_ns + link.latency_ns,

@@ -105,6 +105,7 @@ struct Size {
 // What a message takes on a network.
 struct MessageCosts {
     double send = 0, receive = 0, after = 0, wire = 0;
+    double busy = 0;  // so much more its receiver, if it has come before that waits for it
     double first = 0; // through an interface that has nothing before it
     double answering = 0, answered = 0;
     bool agreed = false; // sender and receiver must be ready

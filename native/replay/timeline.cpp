@@ -193,7 +193,10 @@ class Runner {
         double come = messages_[step.slot()].a;
         if (!costs.is_within)
             come = clock.in = std::max(come, clock.in + costs.first);
-        wait(rank, come);
+        if (clock.now + costs.busy >= come)
+            spend(rank, OF_MESSAGES, costs.busy);
+        else
+            wait(rank, come);
         spend(rank, OF_MESSAGES, costs.receive);
     }
 

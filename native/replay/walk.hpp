@@ -19,6 +19,7 @@ enum class Part {
     COMPUTE, // the rank's own time, or a sum: the step's amount
     SENDING, // the CPU's time at either end
     RECEIVING,
+    BUSY,   // … before, of a message that had come
     AFTER,  // what is left of a send when its message has gone
     WIRE,   // the interface's time
     FIRST,  // the same of a message with nothing before it, where bursts are let through
@@ -212,6 +213,7 @@ template <typename Visit> class Walk {
             return;
         each(rank.clock, Part::RECEIVING, number, step.size());
         unsigned come = taken(rank.clock, second());
+        each(rank.clock, Part::BUSY, number, step.size());
         if (!step.is_within()) {
             come |= taken(rank.in, ALL);
             rank.in = static_cast<Few>(come & first());

@@ -140,22 +140,68 @@ def with_both_ways(times, where=BETWEEN):
 
 def exchange(link, size):
     """What the replay's rule says of two ranks that send to each other [ns]."""
-    parts = [network.at(pieces, size) for pieces in (link.send, link.wire, link.receive, link.after)]
-    send, wire, receive, after = parts
     if size <= link.eager_bytes:
-        return send + max(wire + link.latency_ns, after) + receive
-    return send + 3 * link.latency_ns + wire + receive + after
+        return network.meeting_ns(link, size)
+    parts = [network.at(pieces, size) for pieces in (link.send, link.wire, link.receive, link.after)]
+    return sum(parts) + 3 * link.latency_ns
+
+
+def nearer(way, gap_s):
+    """The same with 28 us less on the way, and trains of so long a gap between messages."""
+
+    def points(kind, times):
+        return dataclasses.replace(way.points[kind], times=tuple(times))
+
+    rounds = way.points[calibrate.ROUND_TRIP].times
+    gaps = {
+        kind: points(kind, [gap_s for _ in way.points[kind].sizes])
+        for kind in (calibrate.SHORT, calibrate.LONG)
+    }
+    near = points(calibrate.ROUND_TRIP, [time - 28e-6 for time in rounds])
+    return dataclasses.replace(way, points={**way.points, **gaps, calibrate.ROUND_TRIP: near})
+
+
+NEAR = {size: round_trip(size) - 28e-6 for size in SIZES}
 
 
 def test_messages_that_meet_take_what_was_measured_where_the_processor_is_what_takes_the_time():
-    times = {size: round_trip(size) * (1.3 if size in (1, 262144) else 1.0) for size in SIZES}
-    link = calibrate.link(with_both_ways(times))
+    times = {size: time * (1.3 if size in (1, 262144) else 1.0) for size, time in NEAR.items()}
+    link = calibrate.link(nearer(with_both_ways(times), 12e-6))
     for size in (1, 262144):
         assert exchange(link, size) == pytest.approx(times[size] * 1e9, rel=0.02)
-        assert half_round_trip(link, size) == pytest.approx(round_trip(size) * 1e9, rel=0.01)
+    assert half_round_trip(link, 1) == pytest.approx(NEAR[1] * 1e9, rel=0.01)
     # Of a message at once that the wire takes the time of, they tell no more than shorter ones did.
     slow = calibrate.link(with_both_ways({size: 2 * round_trip(size) for size in SIZES}))
-    assert network.at(slow.after, 32768) == network.at(slow.after, 1024)
+    assert network.at(slow.busy, 32768) == network.at(slow.busy, 1024)
+
+
+@pytest.mark.parametrize("gap_us", [6, 9, 12])
+def test_what_two_ranks_take_longer_that_send_to_each_other_is_no_part_of_what_sending_takes(gap_us):
+    """A stream one way takes what its calls do, however long an exchange takes; and no receiver more than a train."""
+    link = calibrate.link(
+        nearer(with_both_ways({size: 1.3 * time for size, time in NEAR.items()}), gap_us * 1e-6)
+    )
+    one_way = calibrate.link(nearer(with_both_ways(NEAR), gap_us * 1e-6))
+    assert network.at(link.after, 1) == pytest.approx(network.at(one_way.after, 1), abs=1)
+    more = 1.3 * NEAR[1] - O_S - O_R
+    assert network.at(link.busy, 1) == pytest.approx(1e9 * min(more, gap_us * 1e-6 - O_R), rel=0.03)
+    assert network.meeting_ns(one_way, 1) == pytest.approx(NEAR[1] * 1e9, rel=0.03)
+
+
+def test_what_processors_do_not_explain_of_messages_that_meet_is_their_way_or_is_not():
+    times = {size: 1.3 * round_trip(size) for size in SIZES}
+    way_of_both = with_both_ways(times)
+    links = [calibrate.link(way_of_both, Sample(1, number)) for number in range(100)]
+    once, both = (
+        network.meeting_ns(link, 1) for link in (min(links, key=at_latency), max(links, key=at_latency))
+    )
+    assert once == pytest.approx(round_trip(1) * 1e9, rel=0.05)
+    assert both == pytest.approx(times[1] * 1e9, rel=0.05)
+    assert 30 < sum(link.latency_ns > 1.1 * L * 1e9 for link in links) < 70
+
+
+def at_latency(link):
+    return link.latency_ns
 
 
 def test_a_send_that_ends_when_its_message_has_arrived_is_felt_by_who_sends_and_receives():

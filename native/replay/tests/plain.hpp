@@ -102,6 +102,9 @@ class Plain {
     }
     double wire(uint32_t number) const { return link(number).wire.at(size(number).bytes); }
 
+    double receive(uint32_t number) const { return link(number).receive.at(size(number).bytes); }
+    double busy(uint32_t number) const { return link(number).busy.at(size(number).bytes); }
+
     template <typename Compute>
     double once(std::map<uint32_t, double> &known, uint32_t number, Compute compute) {
         if (number == NO_STEP)
@@ -146,7 +149,7 @@ class Plain {
                 return agreed(number) ? std::max(before, gone(origins_[number].other)) + after(number)
                                       : before;
             case RECEIVE:
-                return std::max(before, in(number)) + link(number).receive.at(size(number).bytes);
+                return std::max(before + busy(number), in(number)) + receive(number);
             default:
                 return before;
             }

@@ -106,7 +106,9 @@ inline Network random_network(Random &random) {
         link.eager_bytes = below(random, 4000);
         link.answering_ns = static_cast<double>(below(random, 5000));
         link.answered_ns = static_cast<double>(below(random, 5000));
-        for (auto *pieces : {&link.send, &link.receive, &link.after, &link.wire}) {
+        for (auto *pieces : {&link.send, &link.receive, &link.busy, &link.after, &link.wire}) {
+            if (pieces == &link.busy && below(random, 2) == 0)
+                continue;
             pieces->add({0, static_cast<double>(below(random, 1000)),
                          0.01 * static_cast<double>(below(random, 500))});
             pieces->add({1000, static_cast<double>(below(random, 3000)),

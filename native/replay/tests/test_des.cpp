@@ -697,8 +697,8 @@ Network random_network(Random &random, uint64_t eager_bytes, bool has_wire) {
     for (auto &link : network.links) {
         link.latency_ns = static_cast<double>(below(random, 20000));
         link.eager_bytes = eager_bytes;
-        for (auto *pieces : {&link.send, &link.receive, &link.after, &link.wire}) {
-            if (pieces == &link.wire && !has_wire)
+        for (auto *pieces : {&link.send, &link.receive, &link.busy, &link.after, &link.wire}) {
+            if ((pieces == &link.wire && !has_wire) || (pieces == &link.busy && below(random, 2) == 0))
                 continue;
             pieces->add({0, static_cast<double>(below(random, 1000)),
                          0.01 * static_cast<double>(below(random, 500))});

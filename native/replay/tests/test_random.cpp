@@ -104,7 +104,7 @@ void times_are_convex_in_every_parameter(const Plan &plan, const Network &networ
         linear([&](Network &of, double by) { of.links[BETWEEN_NODES].*time += 1000 * by; });
     linear([](Network &of, double by) { of.making_ns += 1000 * by; });
     linear([](Network &of, double by) { of.connecting_ns += 1000 * by; });
-    for (const auto pieces : {&Link::send, &Link::receive, &Link::after, &Link::wire})
+    for (const auto pieces : {&Link::send, &Link::receive, &Link::busy, &Link::after, &Link::wire})
         for (const auto locality : {BETWEEN_NODES, WITHIN_NODE})
             linear([&](Network &of, double by) {
                 Pieces changed;

@@ -15,8 +15,11 @@ trip. What is too much is the sender's time `after` the message has left. So is 
 while its message leaves, be it that it waits or that its CPU does the interface's work. A ping-pong does not feel it;
 who computes behind the call does, and two ranks that send to each other do: of them E(s) is measured, and
 
-* a message that does not wait: E(s) = o_s(s) + max(w(s) + L, after(s)) + o_r(s);
+* a message that does not wait: E(s) = o_s(s) + max(w(s) + L, after(s) + busy(s)) + o_r(s);
 * one that does: E(s) = T(s) + after(s).
+
+`busy` is what interrupts take of a receiver that does something else when a message comes: it is no part of what
+sending takes, which a stream of messages one way tells. Trains say what it is at most.
 
 No message takes the wire for less than its size at the rate of the long run, which trains tell; where single ones do,
 the link lets bursts through, and that has parameters of its own (`sustained`).
@@ -43,7 +46,17 @@ from wulf.base.records import ORDER_PREFIX, CellEstimate, LogGP, Operation
 from wulf.stats.prediction import setup_costs
 from wulf.stats.prediction.draws import WIDTH, Draw, Likely, at_end
 from wulf.stats.prediction.errors import errors, launch_spread
-from wulf.stats.prediction.network import Link, Network, Piece, Pieces, at, from_size, scaled, through
+from wulf.stats.prediction.network import (
+    Link,
+    Network,
+    Piece,
+    Pieces,
+    at,
+    from_size,
+    meeting_ns,
+    scaled,
+    through,
+)
 from wulf.stats.prediction.sustained import Sustained, sustained
 
 ROUND_TRIP, BOTH_WAYS, SEND, ISEND, RECEIVE = (
@@ -308,23 +321,17 @@ def link(way: Way, draw: Draw | None = None, *, one_launch: bool = False) -> Lin
     ]
     parts = [(o_s, wire, o_r), *ends]
     sent, wires, received = (through(eager, values) for values in zip(*parts, strict=True))
-    both = _pieces_of(drawn[BOTH_WAYS]) if BOTH_WAYS in drawn else ()
-    calls = _pieces_of(drawn[SEND])
-    afters = [
-        _after(part, latency, at(calls, size), at(both, size) if both else None, long_run * size)
-        for size, part in zip(eager, parts, strict=True)
-    ]
     small = Link(
         latency,
         way.eager_bytes,
         sent,
         received,
         wires,
-        through(eager, afters),
         not_told=_not_told(way, latency, o_s) if draw is None else {},
         latency_span_ns=o_s,
     )
-    small = _with_answers(small, drawn)
+    number = chance.of(f"{way.origin} {way.where} small both ways")
+    small = _with_both(_with_answers(small, drawn), eager, drawn, (gaps, long_run), number)
     made = _with_large(way, small, drawn, whole, (chance, long_run if shaped is not None else 0.0))
     return made if shaped is None else _shaped(made, small.wire, shaped, sizes)
 
@@ -424,6 +431,7 @@ def _with_large(
         receive=_joined(small.receive, begin, (Piece(begin, o_r, 0.0),)),
         wire=_joined(small.wire, begin, _late(begin, large, late)),
         after=_joined(small.after, begin, _late(begin, large, late_after)),
+        busy=_joined(small.busy, begin, (Piece(begin, 0.0, 0.0),)) if small.busy else (),
     )
 
 
@@ -469,28 +477,50 @@ def _drawn(way: Way, chance: Draw, launch: float) -> dict[str, dict[int, float]]
     }
 
 
-def _after(
-    part: tuple[float, float, float], latency: float, call: float, both: float | None, carried: float
-) -> float:
-    """Return the sender's CPU time when a message has left [ns].
+def _with_both(
+    small: Link,
+    sizes: Sequence[int],
+    drawn: Mapping[str, Mapping[int, float]],
+    rates: tuple[Pieces, float],
+    number: float,
+) -> Link:
+    """Return the link with what the calls and interrupts of ranks take that send and receive at the same time.
+
+    What two ranks that send to each other take longer, and CPUs do not explain, messages are on their way: at either
+    end, as how often those of a program meet is not known.
 
     Parameters
     ----------
-    part
-        The sender's CPU, the wire, the receiver's CPU of a round trip.
-    call
-        What the call that sends takes alone.
-    both
-        What two ranks that send to each other take, if it was measured.
-    carried
-        What the link takes for it in the long run.
+    sizes
+        Of messages that do not wait for their receivers [B].
+    rates
+        Gaps between messages of trains, and for how long a byte takes the link in the long run [ns].
+    number
+        A standard normal number: whether messages meet.
     """
-    o_s, wire, o_r = part
-    left = max(call - o_s, 0.0)
+    gaps, long_run = rates
+    calls = _pieces_of(drawn[SEND])
+    after = through(sizes, [max(at(calls, size) - at(small.send, size), 0.0) for size in sizes])
+    small = replace(small, after=after)
+    if BOTH_WAYS not in drawn:
+        return small
+    both = _pieces_of(drawn[BOTH_WAYS])
+    lacking = [_lacking(small, size, at(both, size), long_run) for size in sizes]
+    # Of a train nobody takes more than its gap.
+    most = [max(at(gaps, size) - at(small.receive, size), 0.0) if gaps else math.inf for size in sizes]
+    small = replace(small, busy=through(sizes, [min(*pair) for pair in zip(lacking, most, strict=True)]))
+    first = sizes[0]
+    rest = max(at(both, first) - meeting_ns(small, first), 0.0)
+    return replace(small, latency_ns=small.latency_ns + at_end(number, 0.0) * rest)
+
+
+def _lacking(small: Link, size: int, both: float, long_run: float) -> float:
+    """Return how much more CPU explains what two ranks take that send to each other [ns]."""
+    o_s, o_r = at(small.send, size), at(small.receive, size)
     # Where the wire is what takes the time, two messages that meet tell nothing of the CPU.
-    if both is None or max(wire, carried) > o_s + o_r or both <= o_s + wire + latency + o_r:
-        return left
-    return both - o_s - o_r
+    if max(at(small.wire, size), long_run * size) > o_s + o_r or both <= meeting_ns(small, size):
+        return 0.0
+    return both - o_s - at(small.after, size) - o_r
 
 
 def _late_afters(way: Way, chance: Draw, alone: Mapping[int, float]) -> list[float]:

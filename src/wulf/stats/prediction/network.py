@@ -38,6 +38,9 @@ class Link:
     wire: Pieces
     #: The sender's CPU when the message has left, for which its receiver does not wait; empty for none.
     after: Pieces = ()
+    #: How much more of the receiver's CPU a message takes that has come before its receiver waits for it, as interrupts
+    #: took it from what that did; empty for none.
+    busy: Pieces = ()
     #: Of a link that lets bursts through: how long it is taken by a message that finds it rested, while `wire` is of
     #: the long run; and how far ahead of that it may be [ns].
     burst: Pieces = ()
@@ -118,6 +121,13 @@ def at(pieces: Pieces, size: int) -> float:
     return last.base_ns + last.per_byte_ns * size
 
 
+def meeting_ns(link: Link, size: int) -> float:
+    """Return what two ranks take, as the replay has it, that send each other a message that does not wait [ns]."""
+    there = at(link.wire, size) + link.latency_ns
+    here = at(link.after, size) + at(link.busy, size)
+    return at(link.send, size) + max(there, here) + at(link.receive, size)
+
+
 def from_size(pieces: Pieces, size: int) -> Pieces:
     """Return pieces that begin at a size."""
     first = [piece for piece in pieces if piece.from_bytes <= size][-1]
@@ -149,6 +159,7 @@ def free(link: Link) -> Link:
         receive=nothing,
         wire=nothing,
         after=(),
+        busy=(),
         burst=(),
         depth_ns=0.0,
         answering_ns=0.0,
@@ -165,6 +176,7 @@ def only_wire(link: Link) -> Link:
         send=nothing,
         receive=nothing,
         after=(),
+        busy=(),
         answering_ns=0.0,
         answered_ns=0.0,
     )
@@ -204,6 +216,7 @@ def _lines(place: int, network: Network) -> Iterator[str]:
             ("send", link.send),
             ("receive", link.receive),
             ("after", link.after),
+            ("busy", link.busy),
             ("wire", link.wire),
             ("burst", link.burst if link.depth_ns > 0 else ()),
         ):

@@ -269,6 +269,7 @@ def _overhead(factor: float) -> Change:
         network,
         send=scaled(network.between.send, factor),
         receive=scaled(network.between.receive, factor),
+        busy=scaled(network.between.busy, factor),
         after=_after(network.between, factor, 1.0, at_end(draw.of(_HELD), _WAITS)),
         answering_ns=factor * network.between.answers[0],
         answered_ns=factor * network.between.answers[1],

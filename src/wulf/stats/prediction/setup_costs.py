@@ -18,7 +18,7 @@ import numpy as np
 
 from wulf.base.records import CellEstimate
 from wulf.stats.prediction.draws import Draw, at_end
-from wulf.stats.prediction.network import Link, at
+from wulf.stats.prediction.network import Link, meeting_ns
 
 DUPLICATE, SPLIT, CONNECT = "mpi_comm_dup", "mpi_comm_split", "mpi_connect"
 #: How the replay has it that ranks agree on a communicator: so many times, on so many bytes.
@@ -42,14 +42,7 @@ def making_ns(drawn: Mapping[str, Mapping[int, float]], link: Link, number: floa
     if not times:
         return 0.0
     whole = 1e9 * (times[0] + at_end(number, 0.5) * (times[-1] - times[0]))
-    return max(whole - AGREEMENTS * _meeting_ns(link, AGREED_BYTES), 0.0)
-
-
-def _meeting_ns(link: Link, size: int) -> float:
-    """Return what two messages that meet take, as the replay has it [ns]."""
-    there = at(link.wire, size) + link.latency_ns
-    after = at(link.after, size) if link.after else 0.0
-    return at(link.send, size) + max(there, after) + at(link.receive, size)
+    return max(whole - AGREEMENTS * meeting_ns(link, AGREED_BYTES), 0.0)
 
 
 def launches_of(cells: Sequence[CellEstimate]) -> tuple[float, ...]:
