@@ -75,10 +75,10 @@ class Simulator {
   private:
     struct RankState {
         double clock = 0;
-        double idle_ns = 0; // for which it has waited for the message of a choice that it takes next
-        uint32_t next = 0, end = 0;                       // operation
-        uint32_t waits_for = NONE;                        // message
-        uint32_t chooses = NONE;                          // choice that has nothing to offer yet
+        double idle_ns = 0;         // for which it has waited for the message of a choice that it takes next
+        uint32_t next = 0, end = 0; // operation
+        uint32_t waits_for = NONE;  // message
+        uint32_t chooses = NONE;    // choice that has nothing to offer yet
         uint32_t first_ready = NONE, last_ready = NONE;   // messages that are to enter the interface
         uint32_t first_queued = NONE, last_queued = NONE; // those that wait for it in pieces
         uint32_t node = 0, next_in_ring = NONE;

@@ -128,7 +128,8 @@ class Reader {
             found_.back().connecting_ns = number(words, "time");
         } else {
             fail("'" + what +
-                 "' is none of network, latency, eager, send, receive, busy, after, wire, burst, depth, buffer, "
+                 "' is none of network, latency, eager, send, receive, busy, after, wire, burst, depth, "
+                 "buffer, "
                  "timeout, "
                  "answering, answered, reduce, compute, making, connecting");
         }

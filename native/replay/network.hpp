@@ -42,8 +42,8 @@ struct Link {
     // How much more of the receiver's a message takes that has come while it did something else: interrupts
     // took it from that.
     Pieces busy;
-    Pieces after;         // the sender's CPU when the message has left: its receiver does not wait for that
-    Pieces wire;          // for which the network interface is taken
+    Pieces after; // the sender's CPU when the message has left: its receiver does not wait for that
+    Pieces wire;  // for which the network interface is taken
     // A shaped interface lets a burst through faster than its rate: a message takes that long if the
     // interface has rested, and `wire` in the long run. Ahead of that rate is the interface by `depth_ns` at
     // most.

@@ -739,6 +739,26 @@ void both_engines_say_the_same(uint64_t programs) {
     }
 }
 
+// What interrupts take counts where a message comes while its receiver does something else, and for as much
+// of it as that has not waited, whether it is received from one rank or from anybody.
+void interrupts_take_nothing_of_who_waits() {
+    for (const bool is_wild : {false, true})
+        for (const uint32_t computes : {0U, 1000U, 3900U, 4900U, 9000U}) {
+            MadeTrace made(2);
+            made.add(0, {.kind = TRACE_SEND, .peer = 1, .bytes = 8, .compute_ns = 4000});
+            made.add(1, {.kind = TRACE_RECV,
+                         .peer = 0,
+                         .bytes = 8,
+                         .flags = static_cast<uint8_t>(is_wild ? TRACE_WILD : 0),
+                         .compute_ns = computes});
+            Network network = simple();
+            network.links[BETWEEN_NODES].busy.add({0, 700, 0});
+            const double comes = 4000 + 10 + 8 + 1000, wanted = std::max(comes, computes + 700.0) + 20;
+            EXPECT_NEAR(statically(made, network), wanted);
+            EXPECT_NEAR(replayed(made, network).time_ns, wanted);
+        }
+}
+
 // Everything that engine A replays is replayed, with all that may be shared, and the same each time.
 void it_always_ends_and_is_the_same_again(uint64_t programs) {
     uint64_t moved = 0, as_recorded = 0, timeouts = 0;
@@ -831,6 +851,7 @@ int main(int count, char **words) {
     what_concerns_others_stays_in_its_order();
     what_was_waited_for_together_is();
     where_all_would_wait_it_goes_as_recorded();
+    interrupts_take_nothing_of_who_waits();
     both_engines_say_the_same(programs);
     it_always_ends_and_is_the_same_again(programs / 2);
     a_seed_decides_between_equals();
