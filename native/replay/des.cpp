@@ -305,7 +305,7 @@ bool Simulator::wait_until_sent(RankState &rank, uint32_t message) {
     const auto &known = messages_[message];
     rank.waits_for = known.has_gone ? NONE : message;
     if (known.has_gone)
-        rank.clock = std::max(rank.clock, known.b) + (costs.agreed ? costs.after : 0);
+        rank.clock = std::max(rank.clock, known.b + (costs.agreed ? costs.after : 0));
     return known.has_gone != 0;
 }
 

@@ -343,9 +343,10 @@ template <Keeps KEEPS, bool HAS_BURSTS> class Runner {
 
     INLINE void sent(const Step step) {
         const Choice agreed = load(kernel_.agreed[step.size()]);
-        const Value gone = where(agreed, of_slot(kernel_.ready, step.slot()), clock_);
-        choose<1>(gone, clock_);
-        clock_ = where(agreed, later(gone, clock_) + load(kernel_.costs[step.size()].after), clock_);
+        const Value gone = of_slot(kernel_.ready, step.slot()) + load(kernel_.costs[step.size()].after);
+        const Value through = where(agreed, gone, clock_);
+        choose<1>(through, clock_);
+        clock_ = later(through, clock_);
     }
 
     INLINE void receive(const Step step) {

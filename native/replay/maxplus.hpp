@@ -11,7 +11,7 @@
 //     TRANSFER  not eager: t = max(a + L, b) + L, g = max(t + f(s), o + w(s) - d), o = max(t, o) + w(s), b =
 //     g,
 //               a = g + L
-//     SENT      not eager: c = max(c, b) + after(s)
+//     SENT      not eager: c = max(c, b + after(s))
 //     ANSWER    m = max(a, b), a = m + answering, b = m + answered + L; then SENT: c = max(c, b)
 //     RECEIVE   i = max(a, i + f(s)), c = max(c + busy(s), i) + receive(s)
 //

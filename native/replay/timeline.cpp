@@ -183,8 +183,7 @@ class Runner {
         }
         if (!costs.agreed)
             return;
-        wait(rank, messages_[step.slot()].b);
-        spend(rank, OF_MESSAGES, costs.after);
+        wait(rank, messages_[step.slot()].b + costs.after);
     }
 
     void receive(uint32_t rank, const Step &step) {

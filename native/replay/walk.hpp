@@ -135,8 +135,9 @@ template <typename Visit> class Walk {
         note(step);
         // One that is answered is no question of the network.
         const unsigned waits = step.is_mutual() ? agreed_[step.size()] : ALL;
-        each(step.is_mutual() ? ranks_[rank].clock & waits : 0, Part::AFTER, rank, step.size());
-        slots_[step.slot()].ready |= taken(ranks_[rank].clock, waits & second());
+        const Few waited = taken(ranks_[rank].clock, waits & second());
+        each(step.is_mutual() ? waited : 0, Part::AFTER, rank, step.size());
+        slots_[step.slot()].ready |= waited;
     }
 
     void answer(const Step step, uint32_t rank) {

@@ -142,8 +142,8 @@ def exchange(link, size):
     """What the replay's rule says of two ranks that send to each other [ns]."""
     if size <= link.eager_bytes:
         return network.meeting_ns(link, size)
-    parts = [network.at(pieces, size) for pieces in (link.send, link.wire, link.receive, link.after)]
-    return sum(parts) + 3 * link.latency_ns
+    gone = network.at(link.send, size) + 2 * link.latency_ns + network.at(link.wire, size)
+    return gone + max(link.latency_ns + network.at(link.receive, size), network.at(link.after, size))
 
 
 def nearer(way, gap_s):

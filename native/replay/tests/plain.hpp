@@ -146,7 +146,7 @@ class Plain {
                 if (!step.is_mutual())
                     return std::max(before, met(origins_[number].other) + link(number).answered_ns +
                                                 link(number).latency_ns);
-                return agreed(number) ? std::max(before, gone(origins_[number].other)) + after(number)
+                return agreed(number) ? std::max(before, gone(origins_[number].other) + after(number))
                                       : before;
             case RECEIVE:
                 return std::max(before + busy(number), in(number)) + receive(number);

@@ -16,7 +16,7 @@ while its message leaves, be it that it waits or that its CPU does the interface
 who computes behind the call does, and two ranks that send to each other do: of them E(s) is measured, and
 
 * a message that does not wait: E(s) = o_s(s) + max(w(s) + L, after(s) + busy(s)) + o_r(s);
-* one that does: E(s) = T(s) + after(s).
+* one that does: E(s) = T(s) - L - o_r + after(s), and several at once wait at the same time.
 
 `busy` is what interrupts take of a receiver that does something else when a message comes: it is no part of what
 sending takes, which a stream of messages one way tells. Trains say what it is at most.
@@ -424,7 +424,8 @@ def _with_large(
     posts = _posts(drawn.get(ISEND, {}), begin) or (Piece(0, o_s, 0.0),)
     late = [whole[size] * 1e9 - 3 * latency - at(posts, size) - o_r for size in large]
     alone = {size: max(whole[size], of_both[1] * 1e-9 * size) for size in large}
-    late_after = _late_afters(way, of_both[0], alone)
+    # Who waits hears of it after its own message has come: that is no part of what it waits longer.
+    late_after = [wait + latency + o_r if wait > 0 else 0.0 for wait in _late_afters(way, of_both[0], alone)]
     return replace(
         small,
         send=_joined(small.send, begin, from_size(posts, begin)),
