@@ -31,8 +31,9 @@ from wulf.base.records import CurveLine, Estimate
 from wulf.base.trace.layout import RECORD
 from wulf.stats.prediction import calibrate, judge, network, replayed, scenario, uncertainty
 from wulf.stats.prediction.draws import WIDTH, Sample, bounded
-from wulf.stats.prediction.errors import deviation, launch_spread, of_median
+from wulf.stats.prediction.errors import deviation, of_median
 from wulf.stats.prediction.launches import Launches
+from wulf.stats.prediction.spreads import Spreads
 
 
 def way(places=(BETWEEN, WITHIN), lacking=()):
@@ -523,7 +524,7 @@ def test_of_a_calibration_an_interval_holds_a_usual_launch_and_one_launch_holds_
     for _ in range(worlds):
         times = 1e-5 * np.exp(0.08 * rng.standard_normal(launches))
         found = cell(1, times, "mpi_pingpong")
-        off, spread = deviation(found) / found.time.value, launch_spread(found)
+        off, spread = deviation(found) / found.time.value, Spreads().of_launch(found)
         middle = math.log(found.time.value / 1e-5)
         usual += abs(middle) <= WIDTH * off
         single += abs(0.08 * rng.standard_normal() - middle) <= WIDTH * math.hypot(off, spread)

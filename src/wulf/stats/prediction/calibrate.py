@@ -45,7 +45,7 @@ from wulf.base.errors import UsageError
 from wulf.base.records import ORDER_PREFIX, CellEstimate, LogGP, Operation
 from wulf.stats.prediction import setup_costs
 from wulf.stats.prediction.draws import WIDTH, Draw, Likely, at_end
-from wulf.stats.prediction.errors import errors, launch_spread
+from wulf.stats.prediction.errors import errors
 from wulf.stats.prediction.network import (
     Link,
     Network,
@@ -57,6 +57,7 @@ from wulf.stats.prediction.network import (
     scaled,
     through,
 )
+from wulf.stats.prediction.spreads import Spreads, spreads
 from wulf.stats.prediction.sustained import Sustained, sustained
 
 ROUND_TRIP, BOTH_WAYS, SEND, ISEND, RECEIVE = (
@@ -71,6 +72,8 @@ SHORT, LONG = "mpi_rate:1", "mpi_rate:16"
 ANSWERED, ANSWERED_CALL = "mpi_ssend_pingpong", "mpi_ssend_overhead"
 #: Messages at once behind a rest: one, and so many.
 SINGLE, TRAIN, TRAINED = "mpi_burst:1", "mpi_burst:8", 8
+#: What the CPU takes the time of, where messages are small.
+_BY_CPU = (ROUND_TRIP, BOTH_WAYS, SEND, ISEND, RECEIVE, SHORT, LONG)
 #: A network is not known without these.
 NEEDED = (ROUND_TRIP, SEND, RECEIVE)
 #: A call that takes more than this part of the gap waits for the wire; up to this size nobody's buffers are full [B].
@@ -216,7 +219,8 @@ def _way(
     first = setup_costs.launches_of(
         [one for some in groups.pop(setup_costs.CONNECT, {}).values() for one in some]
     )
-    points = {kind: _points(sizes) for kind, sizes in groups.items()}
+    alike = spreads([_small(groups.get(kind, {})) for kind in _BY_CPU])
+    points = {kind: _points(sizes, alike) for kind, sizes in groups.items()}
     lacking = [kind for kind in NEEDED if kind not in points]
     if lacking:
         nodes = "between nodes" if where == "between" else "within a node"
@@ -253,7 +257,11 @@ def _lies(place: Sequence[str], where: str) -> bool:
     return len(place) == 2 and (len(set(place)) == 1) == (where == "within")
 
 
-def _points(sizes: Mapping[int, Sequence[CellEstimate]]) -> Points:
+def _small(sizes: Mapping[int, Sequence[CellEstimate]]) -> list[CellEstimate]:
+    return [one for size, cells in sizes.items() if size <= _SHORT for one in cells]
+
+
+def _points(sizes: Mapping[int, Sequence[CellEstimate]], alike: Spreads) -> Points:
     ordered = sorted(sizes)
     times = [float(np.median([one.time.value for one in sizes[size]])) for size in ordered]
     common, own = errors(sizes)
@@ -271,7 +279,10 @@ def _points(sizes: Mapping[int, Sequence[CellEstimate]]) -> Points:
         tuple(own),
         lows=tuple(min(low, time) for low, time in zip(lows, times, strict=True)),
         highs=tuple(max(high, time) for high, time in zip(highs, times, strict=True)),
-        spreads=tuple(float(np.median([launch_spread(one) for one in sizes[size]])) for size in ordered),
+        spreads=tuple(
+            float(np.median([(alike if size <= _SHORT else Spreads()).of_launch(one) for one in sizes[size]]))
+            for size in ordered
+        ),
     )
 
 

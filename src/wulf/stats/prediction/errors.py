@@ -52,17 +52,11 @@ def deviation(cell: CellEstimate) -> float:
     time = cell.time
     if time.low is not None and time.high is not None and math.isfinite(time.high - time.low):
         return (time.high - time.low) / 2 / WIDTH
-    logs = _logs(cell)
+    logs = logs_of(cell)
     if len(logs) < 2:
         return NO_INTERVAL * time.value / WIDTH
     spread = float(np.std(logs, ddof=1))
-    return time.value * spread * of_median(len(logs)) / math.sqrt(len(logs)) * _few(len(logs) - 1)
-
-
-def launch_spread(cell: CellEstimate) -> float:
-    """Return the relative standard deviation of one launch, wider by what so few do not tell; NaN of but one launch."""
-    logs = _logs(cell)
-    return float(np.std(logs, ddof=1)) * _few(len(logs) - 1) if len(logs) > 1 else math.nan
+    return time.value * spread * of_median(len(logs)) / math.sqrt(len(logs)) * few(len(logs) - 1)
 
 
 def of_median(count: int) -> float:
@@ -70,12 +64,12 @@ def of_median(count: int) -> float:
     return _OF_FEW.get(count, _OF_MANY)
 
 
-def _few(freedom: int) -> float:
+def few(freedom: float) -> float:
     """Return how much wider an interval is whose spread is known from so few values (Student's t)."""
     return float(scipy.stats.t.ppf(0.975, freedom)) / WIDTH
 
 
-def _logs(cell: CellEstimate) -> list[float]:
+def logs_of(cell: CellEstimate) -> list[float]:
     return [math.log(point.median_s) for point in cell.launches if point.median_s > 0]
 
 
@@ -91,7 +85,7 @@ def _of_pairs(groups: Sequence[Sequence[CellEstimate]]) -> tuple[_Floats, float]
     spreads = np.array([np.var([one.time.value for one in cells], ddof=1) for cells in groups]) / values**2
     noise = np.array([np.mean([deviation(one) ** 2 for one in cells]) for cells in groups]) / values**2
     beyond = max(float(np.mean(spreads - noise)), 0.0)
-    scale = math.sqrt(beyond / fewest) * of_median(fewest) * _few(fewest - 1)
+    scale = math.sqrt(beyond / fewest) * of_median(fewest) * few(fewest - 1)
     same = {tuple(one.cell.place for one in cells) for cells in groups}
     matrix = np.log([[one.time.value for one in cells] for cells in groups]).T if len(same) == 1 else None
     return scale * values, _common([matrix] if matrix is not None else [])
