@@ -125,6 +125,17 @@ def test_what_comes_cold_behind_a_rest_is_not_taken_for_the_way_of_a_burst(cold)
     assert network.bandwidth(link) == pytest.approx(1 / bucket["long_run"], rel=0.03)
 
 
+def test_no_bound_by_bandwidth_has_frames_that_small_messages_may_share():
+    """A stream of 512 B was faster than its frames at the rate: TCP puts those together that wait for the bucket."""
+    link = calibrate.link(shaped_way())
+    alone = network.only_wire(link)
+    for size in (1, 64, 512, 65536):
+        assert network.at(alone.wire, size) == pytest.approx(size * LONG_RUN * 1e9, rel=0.03)
+        assert network.at(alone.wire, size) < network.at(link.wire, size)
+    plain = calibrate.link(shaped_way(burst=LONG_RUN, depth=1))
+    assert network.only_wire(plain).wire == plain.wire
+
+
 def test_a_link_of_one_rate_has_no_bursts():
     plain = shaped_way(burst=LONG_RUN, depth=1)
     assert not plain.is_shaped

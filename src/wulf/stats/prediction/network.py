@@ -168,13 +168,17 @@ def free(link: Link) -> Link:
 
 
 def only_wire(link: Link) -> Link:
-    """Return a link of which a message takes its size at the bandwidth, and nothing else."""
+    """Return a link of which a message takes its size at the bandwidth, and nothing else.
+
+    Where the bytes of frames count (`burst`), no frame of its own either: small messages that wait share one.
+    """
     nothing = (Piece(0, 0.0, 0.0),)
     return replace(
         link,
         latency_ns=0.0,
         send=nothing,
         receive=nothing,
+        wire=(Piece(0, 0.0, link.wire[-1].per_byte_ns),) if link.burst else link.wire,
         after=(),
         busy=(),
         answering_ns=0.0,
