@@ -218,15 +218,17 @@ def _after(link: Link, cpu: float, wire: float, waits: float) -> Pieces:
     """Return what keeps the sender when a message has left, where the CPU's work and the wire take so many times it.
 
     What grows with their size is either's: of messages that wait for their receivers it is the wire's time of the
-    message the other way, or that of CPUs that send and receive at once.
+    message the other way, or that of CPUs that send and receive at once; not the way and the receive of that message.
     """
     empty = at(link.after, 0) if link.after else 0.0
     grows = waits * wire + (1 - waits) * cpu
 
     def changed(one: Piece) -> Piece:
-        waits_for_receiver = one.from_bytes > link.eager_bytes
-        base = one.base_ns * grows if waits_for_receiver else empty * cpu + (one.base_ns - empty) * grows
-        return Piece(one.from_bytes, base, one.per_byte_ns * grows)
+        before, then = empty, empty * cpu
+        if one.from_bytes > link.eager_bytes:
+            comes = link.latency_ns + at(link.receive, one.from_bytes)
+            before = then = min(comes, at(link.after, one.from_bytes))
+        return Piece(one.from_bytes, then + (one.base_ns - before) * grows, one.per_byte_ns * grows)
 
     return tuple(changed(one) for one in link.after)
 
