@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bench.aa_sim import estimated
 from bench.worlds.line import Count, World
 from wulf.base.records import Cell, CellEstimate, LogGP
-from wulf.stats.prediction import calibrate, scenario
+from wulf.stats.prediction import calibrate, operation_times, scenario
 from wulf.stats.prediction.draws import Sample
 from wulf.stats.prediction.launches import Launches
 from wulf.stats.prediction.network import Link, Network, at
@@ -41,12 +41,12 @@ def _true(size: int, gap: float = GAP) -> dict[str, float]:
     wire = PER_BYTE * size
     late = 3 if size > EAGER else 1
     return {
-        calibrate.ROUND_TRIP: SEND + wire + late * LATENCY + RECEIVE,
-        calibrate.SEND: SEND,
-        calibrate.ISEND: SEND,
-        calibrate.RECEIVE: RECEIVE,
-        calibrate.SHORT: SEND + RECEIVE + LATENCY + gap * wire,
-        calibrate.LONG: (SEND + RECEIVE + LATENCY + 16 * gap * wire) / 16,
+        operation_times.ROUND_TRIP: SEND + wire + late * LATENCY + RECEIVE,
+        operation_times.SEND: SEND,
+        operation_times.ISEND: SEND,
+        operation_times.RECEIVE: RECEIVE,
+        operation_times.SHORT: SEND + RECEIVE + LATENCY + gap * wire,
+        operation_times.LONG: (SEND + RECEIVE + LATENCY + 16 * gap * wire) / 16,
     }
 
 
@@ -74,9 +74,9 @@ def _cells(
     return cells
 
 
-def _way(cells: Sequence[CellEstimate]) -> calibrate.Way:
+def _way(cells: Sequence[CellEstimate]) -> operation_times.Way:
     limit = LogGP(place=("n0", "n1"), setting="default", eager_limit=(EAGER, EAGER + 1))
-    return calibrate.between_nodes(cells, [], [limit], "world")
+    return operation_times.between_nodes(cells, [], [limit], "world")
 
 
 def _time_s(link: Link) -> float:
@@ -88,7 +88,7 @@ def _time_s(link: Link) -> float:
     return COMPUTES + sent * 1e-9
 
 
-def _changes(way: calibrate.Way, asked: scenario.Scenario) -> tuple[float, Floats]:
+def _changes(way: operation_times.Way, asked: scenario.Scenario) -> tuple[float, Floats]:
     """Return the likely change, and that of every sample."""
 
     def change(draw: Sample | None) -> float:

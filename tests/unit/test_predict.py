@@ -29,7 +29,7 @@ from wulf.base import networks
 from wulf.base.errors import ConfigError, UsageError
 from wulf.base.records import CurveLine, Estimate
 from wulf.base.trace.layout import RECORD
-from wulf.stats.prediction import calibrate, judge, network, replayed, scenario, uncertainty
+from wulf.stats.prediction import calibrate, judge, network, operation_times, replayed, scenario, uncertainty
 from wulf.stats.prediction.draws import WIDTH, Sample, bounded
 from wulf.stats.prediction.errors import deviation, of_median
 from wulf.stats.prediction.launches import Launches
@@ -38,7 +38,7 @@ from wulf.stats.prediction.spreads import Spreads
 
 def way(places=(BETWEEN, WITHIN), lacking=()):
     kept = [cell for cell in cells(places) if cell.cell.op not in lacking]
-    return calibrate.between_nodes(kept, OPERATIONS, parameters(), "RUN")
+    return operation_times.between_nodes(kept, OPERATIONS, parameters(), "RUN")
 
 
 def test_what_a_size_takes_alone_is_no_part_of_the_calibration():
@@ -49,7 +49,7 @@ def test_what_a_size_takes_alone_is_no_part_of_the_calibration():
     ]
     named = replace(OPERATIONS[0], name="order_alone", asked="mpi_pingpong")
     found = [*cells([BETWEEN, WITHIN]), *alone]
-    with_it = calibrate.between_nodes(found, [*OPERATIONS, named], parameters(), "RUN")
+    with_it = operation_times.between_nodes(found, [*OPERATIONS, named], parameters(), "RUN")
     assert pingpongs and with_it == way()
 
 
@@ -95,7 +95,7 @@ def test_what_a_run_lacks_is_said_with_what_measures_it():
     with pytest.raises(UsageError, match=r"RUN has no mpi_recv_overhead between nodes: .*--suite calibrate"):
         way(lacking=("mpi_recv_overhead",))
     with pytest.raises(UsageError, match="within a node"):
-        calibrate.within_node(cells((BETWEEN,)), OPERATIONS, parameters(), "RUN")
+        operation_times.within_node(cells((BETWEEN,)), OPERATIONS, parameters(), "RUN")
     assert any("gap between messages" in note for note in way(lacking=("train_16",)).notes)
 
 
@@ -107,7 +107,7 @@ def link_with_send_overhead(time_s):
         else one
         for one in cells((BETWEEN,))
     ]
-    return calibrate.link(calibrate.between_nodes(found, OPERATIONS, parameters(), "RUN"))
+    return calibrate.link(operation_times.between_nodes(found, OPERATIONS, parameters(), "RUN"))
 
 
 def test_calls_that_take_longer_than_the_round_trip_are_parts_of_it():
@@ -125,7 +125,7 @@ def test_a_send_that_waits_for_the_wire_is_the_wires_time():
         else one
         for one in cells((BETWEEN,))
     ]
-    link = calibrate.link(calibrate.between_nodes(full, OPERATIONS, parameters(), "RUN"))
+    link = calibrate.link(operation_times.between_nodes(full, OPERATIONS, parameters(), "RUN"))
     assert network.at(link.send, 32768) == pytest.approx(O_S * 1e9, rel=0.05)
     assert network.at(link.wire, 32768) == pytest.approx(PER_BYTE * 32768 * 1e9, rel=0.05)
     assert half_round_trip(link, 32768) == pytest.approx(round_trip(32768) * 1e9, rel=0.02)
@@ -136,7 +136,7 @@ def with_both_ways(times, where=BETWEEN):
     sizes = sorted(times)
     made = curve(sizes, [times[size] for size in sizes], op="mpi_exchange")
     found = [*cells((where,)), *(replace(one, cell=replace(one.cell, place=where)) for one in made)]
-    return calibrate.between_nodes(found, [*OPERATIONS, operation("mpi_exchange")], parameters(), "RUN")
+    return operation_times.between_nodes(found, [*OPERATIONS, operation("mpi_exchange")], parameters(), "RUN")
 
 
 def exchange(link, size):
@@ -153,13 +153,13 @@ def nearer(way, gap_s):
     def points(kind, times):
         return dataclasses.replace(way.points[kind], times=tuple(times))
 
-    rounds = way.points[calibrate.ROUND_TRIP].times
+    rounds = way.points[operation_times.ROUND_TRIP].times
     gaps = {
         kind: points(kind, [gap_s for _ in way.points[kind].sizes])
-        for kind in (calibrate.SHORT, calibrate.LONG)
+        for kind in (operation_times.SHORT, operation_times.LONG)
     }
-    near = points(calibrate.ROUND_TRIP, [time - 28e-6 for time in rounds])
-    return dataclasses.replace(way, points={**way.points, **gaps, calibrate.ROUND_TRIP: near})
+    near = points(operation_times.ROUND_TRIP, [time - 28e-6 for time in rounds])
+    return dataclasses.replace(way, points={**way.points, **gaps, operation_times.ROUND_TRIP: near})
 
 
 NEAR = {size: round_trip(size) - 28e-6 for size in SIZES}
@@ -214,16 +214,16 @@ def test_a_send_that_ends_when_its_message_has_arrived_is_felt_by_who_sends_and_
 
 def test_of_one_launch_of_each_operation_it_is_not_known_how_launches_differ():
     once = [replace(one, launches=one.launches[:1]) for one in cells((BETWEEN,))]
-    assert not calibrate.between_nodes(once, OPERATIONS, parameters(), "RUN").tells_launches
+    assert not operation_times.between_nodes(once, OPERATIONS, parameters(), "RUN").tells_launches
     assert way().tells_launches
     # A usual launch is known all the same.
-    link = calibrate.link(calibrate.between_nodes(once, OPERATIONS, parameters(), "RUN"), Sample(1, 0))
+    link = calibrate.link(operation_times.between_nodes(once, OPERATIONS, parameters(), "RUN"), Sample(1, 0))
     assert half_round_trip(link, 1) > 0
 
 
 def test_how_often_large_messages_meet_is_drawn_for_each_network():
     one = with_both_ways({size: round_trip(size) for size in SIZES})
-    points = one.points[calibrate.BOTH_WAYS]
+    points = one.points[operation_times.BOTH_WAYS]
     wide = replace_points(one, lows=points.times, highs=tuple(2 * time for time in points.times))
     draws = [Sample(1, number) for number in range(200)]
     afters = [network.at(calibrate.link(wide, draw).after, 262144) for draw in draws]
@@ -237,7 +237,7 @@ def test_how_often_large_messages_meet_is_drawn_for_each_network():
 def test_an_exchange_that_was_held_up_is_not_taken_for_messages_that_meet():
     """One of few that a retransmission made seven times as long: messages wait for two of the others at most."""
     one = with_both_ways({size: round_trip(size) for size in SIZES})
-    points = one.points[calibrate.BOTH_WAYS]
+    points = one.points[operation_times.BOTH_WAYS]
     held_up = replace_points(one, lows=points.times, highs=tuple(7 * time for time in points.times))
     afters = [network.at(calibrate.link(held_up, Sample(1, number)).after, 262144) for number in range(200)]
     whole = round_trip(262144) * 1e9
@@ -247,7 +247,7 @@ def test_an_exchange_that_was_held_up_is_not_taken_for_messages_that_meet():
 def replace_points(way, **changed):
     points = {
         **way.points,
-        calibrate.BOTH_WAYS: dataclasses.replace(way.points[calibrate.BOTH_WAYS], **changed),
+        operation_times.BOTH_WAYS: dataclasses.replace(way.points[operation_times.BOTH_WAYS], **changed),
     }
     return dataclasses.replace(way, points=points)
 

@@ -10,7 +10,7 @@ from tests.unit.make_records import operation
 from wulf.base.trace.layout import Kind
 from wulf.base.trace.writer import StreamWriter, write_container
 from wulf.node.replay import asking, predicting, replaying
-from wulf.stats.prediction import calibrate, setup_costs
+from wulf.stats.prediction import calibrate, operation_times, setup_costs
 from wulf.stats.prediction.draws import Likely, Sample
 from wulf.stats.prediction.network import at
 
@@ -29,7 +29,7 @@ def cells(**times):
 
 def way(**times):
     names = [operation(f"mpi_{name}") for name in times]
-    return calibrate.between_nodes(
+    return operation_times.between_nodes(
         [*fixture.cells((fixture.BETWEEN,), spread=0.0), *cells(**times)],
         [*fixture.OPERATIONS, *names],
         fixture.parameters((fixture.BETWEEN,)),
@@ -177,7 +177,7 @@ def measured_synchronous(pingpong, call):
         (one,) = curve([1], [time], spread=0.0, op=name)
         found.append(replace(one, cell=replace(one.cell, place=fixture.BETWEEN)))
     names = [operation(name) for name in ("mpi_ssend_pingpong", "mpi_ssend_overhead")]
-    return calibrate.between_nodes(
+    return operation_times.between_nodes(
         [*fixture.cells((fixture.BETWEEN,), spread=0.0), *found],
         [*fixture.OPERATIONS, *names],
         fixture.parameters((fixture.BETWEEN,)),

@@ -17,7 +17,7 @@ from wulf.base.errors import UsageError
 from wulf.base.trace.layout import Kind
 from wulf.base.trace.writer import StreamWriter, write_container
 from wulf.node.replay import asking, predicting
-from wulf.stats.prediction import calibrate, network, scenario
+from wulf.stats.prediction import calibrate, network, operation_times, scenario
 from wulf.stats.prediction.draws import Sample
 from wulf.stats.prediction.sustained import sustained
 
@@ -96,7 +96,7 @@ def shaped_cells(*, has_trains=True, spread=0.002, cold=0.0, **of):
 
 
 def shaped_way(**how):
-    return calibrate.between_nodes(shaped_cells(**how), NAMES, parameters((BETWEEN,)), "RUN")
+    return operation_times.between_nodes(shaped_cells(**how), NAMES, parameters((BETWEEN,)), "RUN")
 
 
 @pytest.mark.parametrize("has_trains", [True, False])
@@ -392,7 +392,7 @@ def test_messages_that_meet_take_the_wires_time_of_each_other_or_that_of_cpus(wa
 def test_a_calibration_that_was_ended_before_its_trains_tells_the_rate_and_what_it_lacks(tmp_path):
     """It said half of what such a link takes, and no word of what had not been measured."""
     trace = exchanges(tmp_path / "e.wtrace", run_ns=round(carried_s() * 1e9))
-    cut = shaped_run(tmp_path / "cut", kinds=(*calibrate.NEEDED, calibrate.BOTH_WAYS))
+    cut = shaped_run(tmp_path / "cut", kinds=(*operation_times.NEEDED, operation_times.BOTH_WAYS))
     request = asking.PredictRequest(
         source=trace,
         run=shaped_run(tmp_path / "cal"),

@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.make_cells import cell
 from tests.unit.predict_fixture import BETWEEN, OPERATIONS, cells, parameters
-from wulf.stats.prediction import calibrate
+from wulf.stats.prediction import operation_times
 from wulf.stats.prediction.draws import WIDTH
 from wulf.stats.prediction.errors import few
 from wulf.stats.prediction.spreads import Spreads, spreads
@@ -66,9 +66,9 @@ def test_variances_that_differ_no_more_than_by_chance_are_one():
 
 def test_what_the_link_takes_the_time_of_is_by_itself():
     found = cells((BETWEEN,), spread=0.02)
-    points = calibrate.between_nodes(found, OPERATIONS, parameters((BETWEEN,)), "RUN").points
-    turned = {one.cell.size_bytes: one for one in found if one.cell.op == calibrate.ROUND_TRIP}
+    points = operation_times.between_nodes(found, OPERATIONS, parameters((BETWEEN,)), "RUN").points
+    turned = {one.cell.size_bytes: one for one in found if one.cell.op == operation_times.ROUND_TRIP}
     for size, spread in zip(
-        points[calibrate.ROUND_TRIP].sizes, points[calibrate.ROUND_TRIP].spreads, strict=True
+        points[operation_times.ROUND_TRIP].sizes, points[operation_times.ROUND_TRIP].spreads, strict=True
     ):
         assert (spread == pytest.approx(Spreads().of_launch(turned[size]))) == (size > 1024)

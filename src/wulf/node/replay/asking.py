@@ -24,7 +24,15 @@ from wulf.node.replay import contending, program_traces, sharing
 from wulf.node.replay.calibrated import Calibrated, OtherRuns, finder
 from wulf.node.replay.fields import Engine
 from wulf.node.replay.replaying import Work
-from wulf.stats.prediction import calibrate, curves, judge, made_of, scenario, setup_costs, uncertainty
+from wulf.stats.prediction import (
+    curves,
+    judge,
+    made_of,
+    operation_times,
+    scenario,
+    setup_costs,
+    uncertainty,
+)
 from wulf.stats.prediction.draws import Sample
 from wulf.stats.prediction.launches import Launches
 from wulf.stats.prediction.network import Network
@@ -270,7 +278,7 @@ def _longer_ways(base: Network, told: Sequence[Scenario]) -> list[str]:
     ]
 
 
-def _not_measured(between: calibrate.Way, records: Sequence[NDArray[np.void]]) -> list[str]:
+def _not_measured(between: operation_times.Way, records: Sequence[NDArray[np.void]]) -> list[str]:
     """Say what a calibration that was made before there were operations for it does not tell of this program."""
 
     def has(kinds: Sequence[Kind]) -> bool:
@@ -284,23 +292,27 @@ def _not_measured(between: calibrate.Way, records: Sequence[NDArray[np.void]]) -
             has([Kind.MAKE_COMMUNICATOR]) and not {setup_costs.DUPLICATE, setup_costs.SPLIT} & known,
         ),
         (
-            f"what the acknowledgement of a synchronous send takes ({calibrate.ANSWERED}): {usual}",
+            f"what the acknowledgement of a synchronous send takes ({operation_times.ANSWERED}): {usual}",
             has([Kind.SSEND, Kind.ISSEND, Kind.SSEND_INIT])
-            and not {calibrate.ANSWERED, calibrate.ANSWERED_CALL} <= known,
+            and not {operation_times.ANSWERED, operation_times.ANSWERED_CALL} <= known,
         ),
         (
             f"for how long a rank's first message waits for its connection ({setup_costs.CONNECT}): {none}",
             not between.first_messages,
         ),
     ]
-    return [f"{between.origin} does not tell {what}; {calibrate.MEASURE}" for what, lacks in lacking if lacks]
+    return [
+        f"{between.origin} does not tell {what}; {operation_times.MEASURE}"
+        for what, lacks in lacking
+        if lacks
+    ]
 
 
 def _larger_than_measured(
-    between: calibrate.Way, trace: Trace, records: Sequence[NDArray[np.void]]
+    between: operation_times.Way, trace: Trace, records: Sequence[NDArray[np.void]]
 ) -> list[str]:
     """Say how much of what is sent is in messages larger than any that was measured."""
-    largest = max(between.points[calibrate.ROUND_TRIP].sizes)
+    largest = max(between.points[operation_times.ROUND_TRIP].sizes)
     # To whom they go does not matter, so communicators need not be read.
     anybody: Members = defaultdict(lambda: np.arange(trace.ranks))
     sizes = [messages.bytes.astype(float) for one in records for messages in sent(one, anybody)]

@@ -14,7 +14,7 @@ from wulf.base.records import Analysis, CellEstimate
 from wulf.base.store import Run
 from wulf.node.measuring.analysis import analyze, measuring
 from wulf.stats import estimate
-from wulf.stats.prediction import calibrate, made_of, scenario
+from wulf.stats.prediction import calibrate, made_of, operation_times, scenario
 from wulf.stats.prediction.draws import Draw
 from wulf.stats.prediction.network import Network
 
@@ -36,8 +36,8 @@ class Calibrated:
     def __init__(self, run: Run, *, shares_nodes: bool) -> None:
         found: Analysis = run.analysis() or analyze(run)
         known = (_with_means(found.cells, run), run.manifest.operations, found.parameters, str(run.path))
-        self.between = calibrate.between_nodes(*known)
-        self.within = calibrate.within_node(*known) if shares_nodes else None
+        self.between = operation_times.between_nodes(*known)
+        self.within = operation_times.within_node(*known) if shares_nodes else None
         self.cost = _cost(run)
 
     @property
