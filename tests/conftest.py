@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import gc
 import os
 import re
@@ -16,7 +17,6 @@ import pytest
 
 from wulf.node import lab
 
-HERE = Path(__file__).parent
 #: What `make quick`, `make test` and `make test-all` run: the second has the tests of the first, the third has neither.
 TIERS = ("quick", "test", "all")
 #: What pytest-xdist adds to the name of a test.
@@ -114,14 +114,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def tier(item: pytest.Item) -> str:
     """Return the tier of a test: the first of `TIERS` that runs it."""
-    if item.get_closest_marker("thorough") is not None:
+    if "thorough" in _marks(item):
         return "all"
     return "quick" if _only_calculates(item) else "test"
 
 
 def _only_calculates(item: pytest.Item) -> bool:
-    marked = any(item.get_closest_marker(name) is not None for name in ("root", "lab", "mpi", "browser"))
-    return not marked and item.path.relative_to(HERE).parts[0] in ("unit", "golden")
+    marked = _marks(item) & {"root", "lab", "mpi", "browser"}
+    return not marked and item.nodeid.startswith(("tests/unit/", "tests/golden/"))
+
+
+@functools.cache  # each process of the tests asks all of them several times, before it runs any
+def _marks(item: pytest.Item) -> set[str]:
+    return {mark.name for mark in item.iter_markers()}
 
 
 def _of_shard(config: pytest.Config, items: list[pytest.Item]) -> list[pytest.Item]:
@@ -178,25 +183,26 @@ def _in_order(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     many of the one kind and of the other: of each kind alone the CPUs would have too little to do, or too much. Those
     that only calculate come last: they are short, and keep all CPUs at work.
     """
-    own_cluster, cluster, waiting, starting, calculating = (
-        [one for one in items if _kind(one) == kind] for kind in range(5)
-    )
+    kinds: tuple[list[pytest.Item], ...] = ([], [], [], [], [])
+    for one in items:
+        kinds[_kind(one)].append(one)
+    own_cluster, cluster, waiting, starting, calculating = kinds
     turns = [(at / len(kind), one) for kind in (waiting, starting) for at, one in enumerate(kind)]
     mixed = [one for _, one in sorted(turns, key=itemgetter(0))]
     return [*own_cluster, *cluster, *mixed, *calculating]
 
 
 def _kind(item: pytest.Item) -> int:
-    if item.get_closest_marker("lab") is not None:
+    if "lab" in _marks(item):
         return 0 if {"spare", "slurm_lab"} & set(item.fixturenames) else 1
-    if item.get_closest_marker("root") is not None:
+    if "root" in _marks(item):
         return 2
     return 4 if _only_calculates(item) else 3
 
 
 def _shared_place(item: pytest.Item) -> str:
     """Return the folder or the file whose tests share a fixture with this one; empty when none do."""
-    if item.get_closest_marker("lab") is not None:
+    if "lab" in _marks(item):
         return LAB
     known = item._fixtureinfo.name2fixturedefs.values()
     scopes = {

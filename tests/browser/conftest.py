@@ -1,19 +1,20 @@
-"""One browser for all tests of this folder, gone before the next folder begins, and the pages they open."""
+"""One browser for all tests of this folder, gone before the next folder begins, and the pages they open.
+
+A module names its pages in a fixture of its own, ``files``: name → file.
+"""
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser
 
 from tests.browser.browse import Opened, browser, executable, open_page
-from tests.unit import report_fixture
-from wulf.page.page import html
-from wulf.tools.compare import page as compare
-from wulf.tools.measure import page as run
 
 Open = Callable[..., Opened]
 
@@ -28,29 +29,35 @@ def chromium() -> Iterator[Browser]:
         yield running
 
 
-@pytest.fixture(scope="package")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Files of a large run, a hostile one, an empty one and a comparison."""
-    folder = tmp_path_factory.mktemp("pages")
-    texts = {
-        "large": html(run.build(*report_fixture.make(), report_fixture.audit())),
-        "hostile": html(run.build(*report_fixture.make(ops=("tcp_rr",), pairs=6, sizes=10, hostile=True))),
-        "empty": html(run.build(*report_fixture.empty())),
-        "comparison": html(compare.build(report_fixture.comparison(hostile=True))),
-    }
-    for name, text in texts.items():
-        (folder / f"{name}.html").write_text(text, encoding="utf-8")
-    return {name: folder / f"{name}.html" for name in texts}
-
-
 @pytest.fixture
-def visit(chromium: Browser, pages: dict[str, Path]) -> Iterator[Open]:
-    opened: list[Opened] = []
+def visit(chromium: Browser, files: dict[str, Path]) -> Iterator[Open]:
+    """Open a page for one test, which may change it."""
+    with ExitStack() as closing:
+        yield functools.partial(_open, chromium, files, closing)
 
-    def open_(name: str, width: int = 1200, scheme: str = "light") -> Opened:
-        opened.append(open_page(chromium, pages[name], width, scheme))
-        return opened[-1]
 
-    yield open_
-    for page in opened:
-        page.page.context.close()
+@pytest.fixture(scope="module")
+def look(chromium: Browser, files: dict[str, Path]) -> Iterator[Open]:
+    """Open a page once for all tests of a module that only look at it: to open it takes most of their time."""
+    with ExitStack() as closing:
+        there: dict[tuple[str, int, str], Opened] = {}
+
+        def open_(name: str, width: int = 1200, scheme: str = "light") -> Opened:
+            if (name, width, scheme) not in there:
+                there[name, width, scheme] = _open(chromium, files, closing, name, width, scheme)
+            return there[name, width, scheme]
+
+        yield open_
+
+
+def _open(
+    chromium: Browser,
+    files: dict[str, Path],
+    closing: ExitStack,
+    name: str,
+    width: int = 1200,
+    scheme: str = "light",
+) -> Opened:
+    opened = open_page(chromium, files[name], width, scheme)
+    closing.callback(opened.page.context.close)
+    return opened

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
 
-from tests.browser.browse import Opened, open_page
 from tests.browser.conftest import Open
 from tests.browser.layout import at_widths, out_of_sight, troubles
 from tests.tiers import thorough
@@ -30,19 +27,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for name, audit in audits.items():
         (folder / f"{name}.html").write_text(html(report.page(audit)), encoding="utf-8")
     return {name: folder / f"{name}.html" for name in audits}
-
-
-@pytest.fixture
-def visit(chromium: Browser, files: dict[str, Path]) -> Iterator[Open]:
-    opened: list[Opened] = []
-
-    def open_(name: str, width: int = 1200, scheme: str = "light") -> Opened:
-        opened.append(open_page(chromium, files[name], width, scheme))
-        return opened[-1]
-
-    yield open_
-    for page in opened:
-        page.page.context.close()
 
 
 def test_findings_by_severity_and_word(visit: Open) -> None:

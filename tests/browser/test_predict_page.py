@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
 
-from tests.browser.browse import open_page
+from tests.browser.conftest import Open
 from tests.browser.layout import at_widths, troubles
 from tests.unit.predict_fixture import contention, prediction, valued
 from wulf.page.page import html
@@ -28,17 +27,14 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("name", ["predict", "contended", "worth"])
-def test_nothing_is_cut_or_overprinted_at_any_width(
-    chromium: Browser, files: dict[str, Path], name: str
-) -> None:
-    opened = open_page(chromium, files[name], 1200, "light")
+def test_nothing_is_cut_or_overprinted_at_any_width(visit: Open, name: str) -> None:
+    opened = visit(name)
     for width in at_widths(opened):
         assert troubles(opened) == [], width
-    opened.page.context.close()
 
 
-def test_charts_have_the_data_of_the_records(chromium: Browser, files: dict[str, Path]) -> None:
-    opened = open_page(chromium, files["predict"], 1200, "light")
+def test_charts_have_the_data_of_the_records(look: Open) -> None:
+    opened = look("predict")
     of = prediction()
     shown = {row["network"]: row["change"] for row in opened.data("changes")}
     for one in (*of.scenarios, of.bound):
@@ -48,13 +44,10 @@ def test_charts_have_the_data_of_the_records(chromium: Browser, files: dict[str,
     marks = {row["label"]: row for row in opened.data("by-bandwidth", "marks")}
     assert marks["now"]["x"] == pytest.approx(of.bandwidth)
     assert marks["+5%"]["low"] < marks["+5%"]["x"] < marks["+5%"]["high"]
-    opened.page.context.close()
 
 
-def test_before_and_after_have_one_scale_and_all_of_the_time(
-    chromium: Browser, files: dict[str, Path]
-) -> None:
-    opened = open_page(chromium, files["predict"], 1200, "light")
+def test_before_and_after_have_one_scale_and_all_of_the_time(look: Open) -> None:
+    opened = look("predict")
     of = {(one.network, one.part): one for one in prediction().timelines}
     for place, name in enumerate(("as it is", "25gbe-roce")):
         timeline = of[name, "whole"]
@@ -72,15 +65,13 @@ def test_before_and_after_have_one_scale_and_all_of_the_time(
         for place in (0, 1)
     ]
     assert ends[0] == ends[1]
-    opened.page.context.close()
 
 
-def test_a_port_stands_beside_what_it_may_cost(chromium: Browser, files: dict[str, Path]) -> None:
-    opened = open_page(chromium, files["worth"], 1200, "light")
+def test_a_port_stands_beside_what_it_may_cost(look: Open) -> None:
+    opened = look("worth")
     found = valued()
     for one in found.networks:
         may, costs = (row for row in opened.data("ports") if row["network"] == one.network)
         assert may["price"] == pytest.approx(one.break_even_port.value, rel=1e-4)
         assert costs["price"] * found.nodes == pytest.approx(one.price.value, rel=1e-4)
         assert may["low"] < may["price"] < may["high"] and costs["low"] < costs["price"] < costs["high"]
-    opened.page.context.close()

@@ -16,11 +16,29 @@ from tests.browser.layout import at_widths, troubles
 from tests.tiers import thorough
 from tests.unit import report_fixture
 from wulf.base.records import CellEstimate
+from wulf.page.page import html
+from wulf.tools.compare import page as compare
+from wulf.tools.measure import page as run
 
 pytestmark = pytest.mark.browser
 
 PAGES = ("large", "hostile", "empty", "comparison")
 SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Files of a large run, a hostile one, an empty one and a comparison."""
+    folder = tmp_path_factory.mktemp("pages")
+    texts = {
+        "large": html(run.build(*report_fixture.make(), report_fixture.audit())),
+        "hostile": html(run.build(*report_fixture.make(ops=("tcp_rr",), pairs=6, sizes=10, hostile=True))),
+        "empty": html(run.build(*report_fixture.empty())),
+        "comparison": html(compare.build(report_fixture.comparison(hostile=True))),
+    }
+    for name, text in texts.items():
+        (folder / f"{name}.html").write_text(text, encoding="utf-8")
+    return {name: folder / f"{name}.html" for name in texts}
 
 
 def cells(op: str) -> dict[tuple[str, int], CellEstimate]:
@@ -43,8 +61,8 @@ def download(opened: Opened, chart: str, kind: str) -> str:
 @pytest.mark.parametrize(
     ("width", "scheme"), [(1200, "light"), thorough(1200, "dark"), thorough(390, "light")]
 )
-def test_no_error_no_request_no_overflow(visit: Open, name: str, width: int, scheme: str) -> None:
-    opened = visit(name, width, scheme)
+def test_no_error_no_request_no_overflow(look: Open, name: str, width: int, scheme: str) -> None:
+    opened = look(name, width, scheme)
     opened.shot(f"report-{name}-{width}-{scheme}")
     assert opened.errors == []
     assert opened.requests and all(url.startswith(LOCAL) for url in opened.requests)
@@ -62,8 +80,8 @@ def test_every_width_can_be_read(visit: Open, name: str, scheme: str) -> None:
         assert troubles(opened) == [], width
 
 
-def test_the_charts_hold_the_numbers_of_the_analysis(visit: Open) -> None:
-    opened = visit("large")
+def test_the_charts_hold_the_numbers_of_the_analysis(look: Open) -> None:
+    opened = look("large")
     for index, op in enumerate(report_fixture.OPERATIONS):
         expected = cells(op)
         rows = opened.data(f"op{index}-latency")
@@ -75,9 +93,9 @@ def test_the_charts_hold_the_numbers_of_the_analysis(visit: Open) -> None:
             assert row["high_s"] == pytest.approx(cell.time.high, rel=1e-6)
 
 
-def test_points_stand_where_their_values_are(visit: Open) -> None:
+def test_points_stand_where_their_values_are(look: Open) -> None:
     """The drawing itself: height of the points against the logarithm of the time."""
-    opened = visit("large")
+    opened = look("large")
     points = opened.page.evaluate("""() => {
       const view = wulf.views["op0-latency"];
       const scale = view.scale("y");
@@ -115,8 +133,8 @@ def test_choosing_an_operation_shows_only_it(visit: Open) -> None:
     assert opened.page.locator("#op2-latency svg").count() == 1
 
 
-def test_csv_has_the_numbers(visit: Open) -> None:
-    rows = list(csv.DictReader(io.StringIO(download(visit("large"), "op0-latency", "csv"))))
+def test_csv_has_the_numbers(look: Open) -> None:
+    rows = list(csv.DictReader(io.StringIO(download(look("large"), "op0-latency", "csv"))))
     expected = cells("mpi_pingpong")
     assert len(rows) == len(expected)
     for row in rows:
@@ -126,8 +144,8 @@ def test_csv_has_the_numbers(visit: Open) -> None:
 
 
 @pytest.mark.parametrize("scheme", [thorough("light"), "dark"])
-def test_svg_is_a_drawing_on_white_paper(visit: Open, scheme: str) -> None:
-    root = ET.fromstring(download(visit("large", scheme=scheme), "op0-latency", "svg"))
+def test_svg_is_a_drawing_on_white_paper(look: Open, scheme: str) -> None:
+    root = ET.fromstring(download(look("large", scheme=scheme), "op0-latency", "svg"))
     assert root.tag == f"{SVG}svg"
     words = " ".join(text for text in root.itertext())
     assert "half round trip" in words and "64 KiB" in words and "node02 → node04" in words
@@ -175,32 +193,32 @@ def test_tab_reaches_every_control(visit: Open) -> None:
     assert "operation" in reached
 
 
-def test_every_control_has_a_name(visit: Open) -> None:
-    opened = visit("large")
+def test_every_control_has_a_name(look: Open) -> None:
+    opened = look("large")
     unnamed = opened.page.evaluate("""() => [...document.querySelectorAll("button, select, input")]
       .filter((e) => !(e.ariaLabel || e.innerText || e.labels?.[0]?.innerText))
       .map((e) => e.outerHTML)""")
     assert unnamed == []
 
 
-def test_every_drawing_says_in_words_what_it_shows(visit: Open) -> None:
-    opened = visit("large")
+def test_every_drawing_says_in_words_what_it_shows(look: Open) -> None:
+    opened = look("large")
     pairs = opened.page.evaluate("""() => Object.entries(wulf.payload.figures).map(([id, figure]) =>
       [document.querySelector(`#${id} .plot`).getAttribute("aria-label"), figure.variants[0].summary])""")
     assert len(pairs) >= 20
     assert all(said == meant and len(meant) > 40 for said, meant in pairs)
 
 
-def test_hostile_strings_stay_text(visit: Open) -> None:
-    opened = visit("hostile")
+def test_hostile_strings_stay_text(look: Open) -> None:
+    opened = look("hostile")
     assert opened.errors == []
     assert opened.page.locator("img").count() == 0
     assert opened.page.locator("td", has_text="onerror=alert(2)").count() >= 1
     assert "<script>alert(1)</script>" in opened.page.inner_text("table >> nth=0")
 
 
-def test_a_comparison_draws_ratio_and_interval(visit: Open) -> None:
-    opened = visit("comparison")
+def test_a_comparison_draws_ratio_and_interval(look: Open) -> None:
+    opened = look("comparison")
     comparison = report_fixture.comparison()
     expected = {c.size_bytes: c for c in comparison.cells if c.place == report_fixture.PAIRS[0]}
     rows = opened.data("c0")

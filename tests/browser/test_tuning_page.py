@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
 
-from tests.browser.browse import LOCAL, Opened, open_page
+from tests.browser.browse import LOCAL
+from tests.browser.conftest import Open
 from tests.browser.layout import at_widths, sideways, troubles
 from tests.tiers import thorough
 from tests.unit import tuning_fixture
@@ -18,7 +17,6 @@ from wulf.tools.tune.page import build
 pytestmark = pytest.mark.browser
 
 STATES = ("make", "many", "nothing", "interrupted", "failing", "application", "empty", "hostile")
-Visit = Callable[..., Opened]
 #: Pairs of words in one drawing that cover each other by more than two pixels both ways.
 OVERLAPS = """() => [...document.querySelectorAll(".plot svg")].flatMap((svg) => {
   const words = [...svg.querySelectorAll("text")]
@@ -47,23 +45,10 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: folder / f"{name}.html" for name in STATES}
 
 
-@pytest.fixture
-def visit(chromium: Browser, files: dict[str, Path]) -> Iterator[Visit]:
-    opened: list[Opened] = []
-
-    def open_(name: str, width: int = 1280, scheme: str = "light") -> Opened:
-        opened.append(open_page(chromium, files[name], width, scheme))
-        return opened[-1]
-
-    yield open_
-    for page in opened:
-        page.page.context.close()
-
-
 @pytest.mark.parametrize("name", STATES)
-@pytest.mark.parametrize(("width", "scheme"), [thorough(1280, "light"), (360, "dark")])
-def test_no_error_no_request_no_overflow(visit: Visit, name: str, width: int, scheme: str) -> None:
-    opened = visit(name, width, scheme)
+@pytest.mark.parametrize(("width", "scheme"), [thorough(1200, "light"), (360, "dark")])
+def test_no_error_no_request_no_overflow(look: Open, name: str, width: int, scheme: str) -> None:
+    opened = look(name, width, scheme)
     opened.shot(f"tuning-{name}-{width}-{scheme}")
     assert opened.errors == []
     assert opened.requests and all(url.startswith(LOCAL) for url in opened.requests)
@@ -73,7 +58,7 @@ def test_no_error_no_request_no_overflow(visit: Visit, name: str, width: int, sc
 @pytest.mark.parametrize(
     ("name", "scheme"), [("make", "dark"), thorough("many", "light"), thorough("application", "dark")]
 )
-def test_every_width_can_be_read(visit: Visit, name: str, scheme: str) -> None:
+def test_every_width_can_be_read(visit: Open, name: str, scheme: str) -> None:
     opened = visit(name, scheme=scheme)
     for width in at_widths(opened):
         opened.shot(f"tuning-{name}-{width}-{scheme}")
@@ -82,30 +67,30 @@ def test_every_width_can_be_read(visit: Visit, name: str, scheme: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["make", thorough("many")])
-def test_all_columns_of_the_values_tried_are_seen(visit: Visit, name: str) -> None:
+def test_all_columns_of_the_values_tried_are_seen(visit: Open, name: str) -> None:
     opened = visit(name)
     for width in at_widths(opened, (1280, 1920)):
         assert sideways(opened, ".effects") <= 1, width
 
 
-@pytest.mark.parametrize("width", [360, thorough(800), thorough(1280)])
+@pytest.mark.parametrize("width", [360, thorough(800), thorough(1200)])
 @pytest.mark.parametrize("name", ["make", thorough("application")])
-def test_no_words_stand_over_others_or_are_cut(visit: Visit, name: str, width: int) -> None:
-    opened = visit(name, width)
+def test_no_words_stand_over_others_or_are_cut(look: Open, name: str, width: int) -> None:
+    opened = look(name, width, "dark")
     assert opened.page.evaluate(OVERLAPS) == []
     assert opened.page.evaluate(CUT) == []
 
 
-def test_the_first_screen_says_what_to_do(visit: Visit) -> None:
-    opened = visit("make")
+def test_the_first_screen_says_what_to_do(look: Open) -> None:
+    opened = look("make")
     title = opened.page.locator("h1")
     assert "3 settings kept" in title.inner_text()
     first = opened.page.locator(".changes > li").first.bounding_box()
     assert first is not None and first["y"] + first["height"] < 900
 
 
-def test_points_stand_where_their_ratios_are(visit: Visit) -> None:
-    opened = visit("make")
+def test_points_stand_where_their_ratios_are(look: Open) -> None:
+    opened = look("make")
     points = opened.page.evaluate("""() => {
       const view = wulf.views["effects"];
       const scale = view.scale("x");
@@ -119,13 +104,13 @@ def test_points_stand_where_their_ratios_are(visit: Visit) -> None:
     assert rows["nic.gro = off"]["low"] == pytest.approx(judged["nic.gro"].ratio.low, rel=1e-6)
 
 
-def test_dark_screens_get_dark_charts(visit: Visit) -> None:
-    opened = visit("make", scheme="dark")
+def test_dark_screens_get_dark_charts(look: Open) -> None:
+    opened = look("make", 360, "dark")
     backgrounds = opened.page.evaluate("Object.values(wulf.views).map((view) => view.background())")
     assert set(backgrounds) == {"#171b1f"}
 
 
-def test_paper_gets_light_charts_and_no_buttons(visit: Visit) -> None:
+def test_paper_gets_light_charts_and_no_buttons(visit: Open) -> None:
     opened = visit("make", scheme="dark")
     opened.page.emulate_media(media="print")
     opened.page.evaluate("dispatchEvent(new Event('beforeprint'))")
@@ -137,14 +122,14 @@ def test_paper_gets_light_charts_and_no_buttons(visit: Visit) -> None:
     assert opened.errors == []
 
 
-def test_every_drawing_says_in_words_what_it_shows(visit: Visit) -> None:
-    opened = visit("make")
+def test_every_drawing_says_in_words_what_it_shows(look: Open) -> None:
+    opened = look("make")
     said = opened.page.evaluate("[...document.querySelectorAll('.plot')].map((p) => p.ariaLabel)")
     assert len(said) == 10
     assert all(len(words) > 40 for words in said)
 
 
-def test_hostile_texts_stay_text(visit: Visit) -> None:
-    opened = visit("hostile")
+def test_hostile_texts_stay_text(look: Open) -> None:
+    opened = look("hostile", 360, "dark")
     assert opened.errors == []
     assert opened.page.locator("img").count() == 0

@@ -6,13 +6,13 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from tests.unit import ethtool_fake
 from tests.unit.guard_place import Place
-from tests.unit.test_access import ETHTOOL, NIC, SYSTEMCTL
+from tests.unit.test_access import SYSTEMCTL
 
 
 class Node(Place):
@@ -127,9 +127,10 @@ def nic(node: Node, *words: str) -> str:
     return node.inside("ethtool", "-c", "eth0")
 
 
-def ethtool(node: Node) -> None:
-    node.program("ethtool", f"#!{sys.executable} -S\n{ETHTOOL}")
-    write(node, "nic.json", NIC)
+def ethtool(node: Node) -> Path:
+    """Give the node a card, and return the file of its state."""
+    node.program("ethtool", ethtool_fake.PROGRAM)
+    return write(node, ethtool_fake.FILE, ethtool_fake.text(ethtool_fake.CARD))
 
 
 def rules(node: Node) -> str:

@@ -7,13 +7,13 @@ import os
 import platform
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
+from tests.unit import ethtool_fake
 from wulf.node.change.shell_functions import access_functions
 
 SHELLS = [
@@ -109,104 +109,11 @@ def node(request: pytest.FixtureRequest, tmp_path: Path) -> Node:
 
 # --- ethtool: a driver that rounds, and whose options hang together ------------------------------------------
 
-ETHTOOL = """\
-import json, os, sys
-from pathlib import Path
-place = Path(os.environ["PLACE"]) / "nic.json"
-nic = json.loads(place.read_text())
-flag, name, *words = sys.argv[1:]
-pairs = dict(zip(words[::2], words[1::2]))
-def fail(text):
-    sys.stderr.write(text + "\\n")
-    sys.exit(1)
-def unmodified(group):
-    if all(nic[group].get(key) == value for key, value in pairs.items()):
-        fail("no %s parameters changed, aborting" % group)
-if flag == "-c":
-    c = nic["coalesce"]
-    print("Coalesce parameters for %s:\\nAdaptive RX: %s  TX: n/a" % (name, c["adaptive-rx"]))
-    print("stats-block-usecs:\\tn/a\\n\\nrx-usecs:\\t" + c["rx-usecs"])
-    print("rx-frames:\\t%s\\nrx-usecs-irq:\\tn/a\\n" % c["rx-frames"])
-    print("tx-usecs:\\t%s\\n\\nCQE mode RX: off  TX: n/a\\n" % c["tx-usecs"])
-elif flag == "-C":
-    unmodified("coalesce")
-    for key, value in pairs.items():
-        if key == "adaptive-rx":
-            nic["coalesce"][key] = value
-            if value == "on":
-                nic["coalesce"]["rx-usecs"] = "64"
-        elif int(value) > 1022:
-            fail("netlink error: requested value out of range\\nnetlink error: Numerical result out of range")
-        elif key != "rx-usecs" or nic["coalesce"]["adaptive-rx"] == "off":
-            nic["coalesce"][key] = str(int(value) // 2 * 2)
-elif flag == "-g":
-    r = nic["ring"]
-    line = "RX:\\t\\t%s\\nRX Mini:\\tn/a\\nRX Jumbo:\\tn/a\\nTX:\\t\\t%s"
-    print("Ring parameters for %s:\\nPre-set maximums:\\n" % name + line % (4096, 4096))
-    print("Current hardware settings:\\n" + line % (r["rx"], r["tx"]))
-elif flag == "-G":
-    unmodified("ring")
-    if any(int(value) > 4096 for value in pairs.values()):
-        fail("netlink error: requested ring size exceeds maximum\\nnetlink error: Invalid argument")
-    nic["ring"].update({key: str(int(value) // 8 * 8) for key, value in pairs.items()})
-elif flag == "-l":
-    line = "RX:\\t\\tn/a\\nTX:\\t\\tn/a\\nOther:\\t\\t1\\nCombined:\\t%s"
-    print("Channel parameters for %s:\\nPre-set maximums:\\n" % name + line % 8)
-    print("Current hardware settings:\\n" + line % nic["channels"]["combined"])
-elif flag == "-L":
-    unmodified("channels")
-    if int(pairs["combined"]) > 8:
-        fail("netlink error: requested channel count exceeds maximum\\nnetlink error: Invalid argument")
-    nic["channels"].update(pairs)
-elif flag == "-a":
-    p = nic["pause"]
-    print("Pause parameters for %s:\\nAutonegotiate:\\t%s" % (name, p["autoneg"]))
-    print("RX:\\t\\t%s\\nTX:\\t\\t%s" % (p["rx"], p["tx"]))
-    if p["autoneg"] == "on":
-        print("RX negotiated: on\\nTX negotiated: on")
-elif flag == "-A":
-    unmodified("pause")
-    if not set(pairs.values()) <= {"on", "off"}:
-        fail("ethtool: bad command line argument(s)")
-    nic["pause"].update(pairs)
-elif flag == "--show-eee":
-    state = "enabled - active" if nic["eee"]["eee"] == "on" else "disabled"
-    print("EEE settings for %s:\\n\\tEEE status: %s\\n\\tTx LPI: 17 (us)" % (name, state))
-elif flag == "--set-eee":
-    if pairs["eee"] not in ("on", "off"):
-        fail("ethtool: bad command line argument(s)")
-    nic["eee"].update(pairs)
-elif flag == "-k":
-    f = nic["feature"]
-    tso = "on" if "on" in (f["tx-tcp-segmentation"], f["tx-tcp6-segmentation"]) else "off"
-    print("Features for %s:\\nrx-checksumming: on [fixed]\\ntcp-segmentation-offload: %s" % (name, tso))
-    for key in ("tx-tcp-segmentation", "tx-tcp6-segmentation"):
-        print("\\t%s: %s" % (key, f[key]))
-    print("\\ttx-tcp-ecn-segmentation: off [fixed]\\ngeneric-receive-offload: " + f["gro"])
-    print("large-receive-offload: off [fixed]")
-elif flag == "-K":
-    for key, value in pairs.items():
-        if key == "lro" and value == "on":
-            fail("Could not change any device features")
-        # All features of a group at once.
-        for one in ("tx-tcp-segmentation", "tx-tcp6-segmentation") if key == "tso" else (key,):
-            nic["feature"][one] = value
-else:
-    fail("ethtool: bad command line argument(s)")
-place.write_text(json.dumps(nic))
-"""
-NIC = (
-    '{"coalesce": {"adaptive-rx": "off", "rx-usecs": "8", "rx-frames": "16", "tx-usecs": "30"},'
-    ' "ring": {"rx": "512", "tx": "256"}, "channels": {"combined": "8"},'
-    ' "pause": {"autoneg": "on", "rx": "on", "tx": "off"}, "eee": {"eee": "on"},'
-    ' "feature": {"tx-tcp-segmentation": "on", "tx-tcp6-segmentation": "off", "gro": "on"}}'
-)
-
 
 @pytest.fixture
 def nic(node: Node) -> Callable[[str], Access]:
-    node.program("ethtool", f"#!{sys.executable} -S\n{ETHTOOL}")
-    (node.directory / "nic.json").write_text(NIC)
+    node.program("ethtool", ethtool_fake.PROGRAM)
+    (node.directory / ethtool_fake.FILE).write_text(ethtool_fake.text(ethtool_fake.CARD))
     return lambda target: Access(node, "ethtool", target, "eth0")
 
 

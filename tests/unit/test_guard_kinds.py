@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.unit import ethtool_fake
 from tests.unit import test_access as faked
 from tests.unit.guard_place import Place, wait
 from wulf.node.change.guard import FAILED
@@ -147,8 +147,8 @@ ETHTOOL = [
 
 @pytest.mark.parametrize(("target", "value", "impossible"), ETHTOOL)
 def test_ethtool(both: Both, target: str, value: str, impossible: str | None) -> None:
-    both.tool("ethtool", f"#!{sys.executable} -S\n{faked.ETHTOOL}")
-    both.plant("nic.json", faked.NIC)
+    both.tool("ethtool", ethtool_fake.PROGRAM)
+    both.plant(ethtool_fake.FILE, ethtool_fake.text(ethtool_fake.CARD))
     agree(both, "ethtool", "eth0", target, value, impossible)
 
 

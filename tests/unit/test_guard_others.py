@@ -41,11 +41,10 @@ def test_of_a_group_only_what_the_change_has_set_is_put_back(node: Node, confirm
 
 
 def test_what_an_adaptive_driver_moves_later_on_is_put_back_too(node: Node) -> None:
-    states.ethtool(node)
+    card = states.ethtool(node)
     before = states.nic(node)
     node.make("A", "nic.adaptive_rx ethtool eth0 coalesce.adaptive-rx=on")
-    text = (node.directory / "nic.json").read_text()
-    (node.directory / "nic.json").write_text(text.replace('"rx-frames": "16"', '"rx-frames": "64"'))
+    card.write_text(card.read_text().replace("coalesce_rx_frames=16", "coalesce_rx_frames=64"))
     node.done("undo", "A")
     assert states.nic(node) == before
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import random
 from collections.abc import Iterable, Mapping
 
@@ -11,8 +10,8 @@ import pytest
 
 from tests.tiers import mostly_thorough
 from tests.unit import guard_states as states
+from tests.unit.ethtool_fake import CARD, state
 from tests.unit.guard_states import Node
-from tests.unit.test_access import NIC
 
 pytestmark = pytest.mark.root
 
@@ -52,43 +51,45 @@ def _drawn(
     return found
 
 
-def _with(nic: str, steps: Iterable[dict[str, str]]) -> str:
+def _with(steps: Iterable[dict[str, str]]) -> dict[str, str]:
     """Return the card as it is when these are set."""
-    card = json.loads(nic)
+    card = dict(CARD)
     for step in steps:
         for item, value in step.items():
-            (group,) = [name for name in ("feature", "coalesce", "ring") if item in card[name]]
-            card[group][item] = value
-    return json.dumps(card)
+            (name,) = [
+                name
+                for group in ("feature", "coalesce", "ring")
+                if (name := f"{group}_{item.replace('-', '_')}") in card
+            ]
+            card[name] = value
+    return card
 
 
 @pytest.mark.parametrize("seed", mostly_thorough(range(6), 0))
 def test_of_steps_that_share_a_group_each_is_made_and_taken_back_by_itself(node: Node, seed: int) -> None:
     chance = random.Random(seed)
-    states.ethtool(node)
-    card = node.directory / "nic.json"
+    card = states.ethtool(node)
     steps = _drawn(chance, 4, _OF_GROUPS)
     node.make("A", *(step for step, _ in steps))
     for _ in range(6):
         made = [number for number in range(4) if chance.random() < 0.5]
         node.done("part", "A", ",".join(str(number + 1) for number in made) or "0")
-        assert json.loads(card.read_text()) == json.loads(_with(NIC, [steps[number][1] for number in made]))
+        assert state(card.read_text()) == _with(steps[number][1] for number in made)
     node.done("undo", "A")
-    assert json.loads(card.read_text()) == json.loads(NIC)
+    assert state(card.read_text()) == CARD
 
 
 @pytest.mark.parametrize("seed", mostly_thorough(range(12), 0, 1))
 def test_changes_that_share_a_group_are_rolled_back_to_any_of_them(node: Node, seed: int) -> None:
     chance = random.Random(seed)
-    states.ethtool(node)
-    card = node.directory / "nic.json"
+    card = states.ethtool(node)
     before = []
     for number in range(5):
-        before.append(json.loads(card.read_text()))
+        before.append(state(card.read_text()))
         node.keep(f"A{number}", *(step for step, _ in _drawn(chance, chance.randint(1, 2), _ADAPTIVE)))
     target = chance.randrange(5)
     node.roll_back("B", "original" if target == 0 else f"A{target}")
-    assert json.loads(card.read_text()) == before[target]
+    assert state(card.read_text()) == before[target]
     assert "left as somebody else" not in node.log()
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import io
 import math
+import os
 import re
 import typing
 import unicodedata
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -21,7 +23,7 @@ from wulf.base.records import Estimate
 from wulf.page import blocks, formats
 from wulf.page.document import _LOWERED
 from wulf.page.escaping import CleanConsole
-from wulf.page.page import html
+from wulf.page.page import _kept, html
 from wulf.page.parts import Figure, Table
 from wulf.page.terminal import Printer
 
@@ -208,3 +210,28 @@ def test_any_text_has_a_page(name: str, place: int) -> None:
     assert not re.search("[\x1b\u202e]", made["html"])
     prose = [line for line in made["markdown"].splitlines() if not line.startswith("    ")]
     assert "<script>" not in "\n".join(prose).replace("\\<script\\>", "")
+
+
+def test_what_draws_charts_is_put_together_once(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path_factory.mktemp("cache")
+    made = []
+
+    def make() -> str:
+        made.append("é\r\n")
+        return made[-1]
+
+    def bundles(place: Path) -> list[str]:
+        monkeypatch.setenv("XDG_CACHE_HOME", str(place))
+        made.clear()
+        return [_kept("charts.js", make) for _ in range(2)]
+
+    assert (bundles(cache), len(made)) == (["é\r\n"] * 2, 1)
+    # Of somebody else, cut off within a letter, or in a place that is none: it is made.
+    with monkeypatch.context() as other:
+        other.setattr(os, "geteuid", lambda: os.getuid() + 1)
+        assert (bundles(cache), len(made)) == (["é\r\n"] * 2, 2)
+    (cache / "wulf/page/charts.js").write_bytes("é".encode()[:1])
+    assert (bundles(cache), len(made)) == (["é\r\n"] * 2, 1)
+    assert (bundles(Path("/dev/null")), len(made)) == (["é\r\n"] * 2, 2)

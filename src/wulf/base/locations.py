@@ -4,6 +4,8 @@
 
     /etc/wulf               of the site; WULF_SITE_DIR names another directory, such as one that all nodes share
     ~/.config/wulf          of the user; XDG_CONFIG_HOME is respected
+
+What can be made again at any time is in ``~/.cache/wulf`` (XDG_CACHE_HOME is respected).
 """
 
 from __future__ import annotations
@@ -41,6 +43,12 @@ def site() -> Path:
 def user() -> Path:
     """Return the directory of the user."""
     base = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    return Path(base) / "wulf"
+
+
+def cache() -> Path:
+    """Return where the user's programs keep what they can make again."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "wulf"
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import re
 import sys
+from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -14,6 +17,9 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from wulf.base import locations
+from wulf.base.errors import StoreError
+from wulf.base.store.files import write_atomically
 from wulf.base.text import printable
 from wulf.page import theme
 from wulf.page.blocks import Page
@@ -88,9 +94,26 @@ def _bundle() -> str:
     """Return Vega, Vega-Lite and Vega-Embed of the version that Altair writes for."""
     version = ".".join(altair.SCHEMA_VERSION.lstrip("v").split(".")[:2])
     snippet = "window.vegaEmbed = vegaEmbed; window.vega = vega;"
-    code: str = vl_convert.javascript_bundle(snippet, vl_version=version)
+    made_by = f"{vl_convert.__version__} {version} {snippet}"
+    code = _kept(
+        f"charts-{hashlib.sha256(made_by.encode()).hexdigest()[:16]}.js",
+        lambda: vl_convert.javascript_bundle(snippet, vl_version=version),
+    )
     # Inside a string literal both forms mean the same; in the page only one of them ends the script.
     return code.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _kept(name: str, make: Callable[[], str]) -> str:
+    """Return a text that takes long to make and is always the same: from the user's cache, or made and put there."""
+    path = locations.cache() / "page" / name
+    with suppress(OSError, UnicodeDecodeError):
+        if path.stat().st_uid == os.geteuid():  # what somebody else has put there is not ours
+            return path.read_bytes().decode()
+    text = make()
+    with suppress(OSError, StoreError):  # then it is made anew each time
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, text.encode())
+    return text
 
 
 @cache

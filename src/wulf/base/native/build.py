@@ -16,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 
+from wulf.base import locations
 from wulf.base.errors import BuildError, UsageError
 from wulf.base.native import cmake
 from wulf.base.records import Operation
@@ -209,8 +210,7 @@ def _ask(argv: Sequence[str]) -> str | None:
 
 def cache_directory() -> Path:
     """Return where built probes are kept."""
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base) / "wulf" / "probe"
+    return locations.cache() / "probe"
 
 
 def build(mpi: MpiLibrary | None) -> Probe:
