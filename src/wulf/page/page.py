@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
-from importlib import resources
+from importlib import metadata, resources
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -94,7 +94,7 @@ def _bundle() -> str:
     """Return Vega, Vega-Lite and Vega-Embed of the version that Altair writes for."""
     version = ".".join(altair.SCHEMA_VERSION.lstrip("v").split(".")[:2])
     snippet = "window.vegaEmbed = vegaEmbed; window.vega = vega;"
-    made_by = f"{vl_convert.__version__} {version} {snippet}"
+    made_by = f"{metadata.version('vl-convert-python')} {version} {snippet}"
     code = _kept(
         f"charts-{hashlib.sha256(made_by.encode()).hexdigest()[:16]}.js",
         lambda: vl_convert.javascript_bundle(snippet, vl_version=version),
