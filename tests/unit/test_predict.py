@@ -7,6 +7,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis.strategies import floats
 from msgspec.structs import replace
 
 from tests.unit.make_cells import cell, curve
@@ -478,6 +480,67 @@ def test_the_spread_of_compute_times_is_that_of_their_sum():
 def test_the_misfit_counts_as_much_as_the_networks_differ():
     changes, numbers = np.array([1.0, 0.5, 0.5]), np.array([2.0, 2.0, 0.0])
     assert uncertainty.misfit(1.2, changes, numbers) == pytest.approx([1.0, 1.2**0.5, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("calls", "wire", "power"), [(0.1, 0.0, 1.1 / 10.1), (0.0, 0.1, 1.0), (0.1, 0.1, None)]
+)
+def test_a_misfit_is_one_of_as_much_time_or_as_large_a_part(calls, wire, power):
+    """Calls of 100 ms and a second of bytes, which another network takes ten seconds for."""
+    rng = np.random.default_rng(3)
+    of_calls = 0.1 * np.exp(3 * calls * rng.standard_normal(200))
+    of_wire = 1.0 * np.exp(wire * rng.standard_normal(200))
+    found = uncertainty.in_common(10.1 / 1.1, of_calls + of_wire, of_calls + 10 * of_wire)
+    if power is None:
+        assert 1.1 / 10.1 < found < 1
+    else:
+        assert found == pytest.approx(power, rel=0.2)
+
+
+def test_nothing_is_known_of_a_misfit_without_samples_that_differ():
+    times = np.arange(1.0, 10.0)
+    assert uncertainty.in_common(2.0, times[:0], times[:0]) == 1
+    assert uncertainty.in_common(2.0, np.ones(9), times) == 1
+    assert uncertainty.in_common(0.0, times, np.zeros(9)) == 1
+
+
+@given(fit=floats(0.2, 5), change=floats(0.02, 50), part=floats(0, 1))
+def test_a_misfit_lies_between_as_much_time_and_as_large_a_part(fit, change, part):
+    ends = sorted((1.0, 1 / change))
+    common = ends[0] + part * (ends[1] - ends[0])
+    found = float(change * uncertainty.carried_over(np.array([fit]), common)[0])
+    as_time, as_part = change + fit - 1, change * fit
+    assert found > 0
+    assert min(as_time, as_part) * (1 - 1e-9) <= found <= max(as_time, as_part) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("change", [10.0, 0.1])
+def test_a_program_whose_calls_are_uncertain_is_predicted_as_well_as_its_bytes_are_known(change):
+    """Worlds of which the model knows calls to 20 % and bytes to 1 %: what it says of another bandwidth holds."""
+    rng = np.random.default_rng(4)
+
+    def drawn(count):
+        return np.exp(0.2 * rng.standard_normal(count)), np.exp(0.01 * rng.standard_normal(count))
+
+    inside, off, by_change = [], [], []
+    for _ in range(300):
+        (calls, wire), (calls_s, wire_s) = (one.ravel() for one in drawn(1)), drawn(200)
+        here = np.array([2.0, *(calls_s + wire_s)])
+        there = np.array([1 + change, *(calls_s + change * wire_s)])
+        of = judge.Figures(
+            times=np.column_stack([here, there]),
+            paths=[],
+            own_s=float(calls[0] + wire[0]),
+            numbers=rng.standard_normal(200),
+            grid=[],
+        )
+        truth = float(calls[0] + change * wire[0]) / of.own_s
+        found = uncertainty.estimate(of.likely(1), of.changes(1), "ratio", "")
+        inside.append(found.low <= truth <= found.high)
+        off.append(abs(found.value / truth - 1))
+        by_change.append(abs(there[0] / here[0] / truth - 1))
+    assert 0.93 <= np.mean(inside) <= 1
+    assert np.median(off) < 0.3 * np.median(by_change)
 
 
 CURVE = [

@@ -99,13 +99,24 @@ class Figures:
 
     def likely(self, column: int) -> float:
         """Run time on another network ÷ that on the network as it is, with likely parameters."""
-        return float(max(self.times[0, column] / self.times[0, 0], self.least_ratios(column)[0]))
+        return float(max(self._fitted(column)[0], self.least_ratios(column)[0]))
 
     def changes(self, column: int) -> NDArray[np.float64]:
         """Return the same of every sample, with how well the model fits."""
         changes = self.times[1:, column] / self.times[1:, 0]
-        fitted = changes * uncertainty.misfit(self.fit, changes, self.numbers)
+        fitted = self._fitted(column)[1:] * uncertainty.misfit(self.fit, changes, self.numbers)
         return np.maximum(fitted, self.least_ratios(column)[1:])
+
+    def _fitted(self, column: int) -> NDArray[np.float64]:
+        """Return changes of the likely networks and of each sample, the program's own time being known here."""
+        here, there = self.times[:, 0], self.times[:, column]
+        if self.own_s is None:
+            return there / here
+        common = uncertainty.in_common(self.times[0, column] / self.times[0, 0], here[1:], there[1:])
+        changed: NDArray[np.float64] = (
+            there / self.own_s * uncertainty.carried_over(self.own_s / here, common)
+        )
+        return changed
 
     def least_ratios(self, column: int) -> NDArray[np.float64]:
         """Return what no run time is below, of each row, ÷ that on the network as it is."""
@@ -220,9 +231,11 @@ def _one_launch_by_model(value: float, of: Figures) -> Estimate | None:
 
 
 def on(asked: Scenario, column: int, of: Figures) -> Predicted:
-    """Return what the program takes on another network: its own time, times the model's change."""
+    """Return what the program takes on another network, its own time on the network as it is being known."""
     likely, factors = of.likely(column), of.changes(column)
-    method = "program's own time × the model's change, both networks of one sample; misfit as on the network as it is"
+    method = (
+        "the model's time there, with as much of its misfit here as samples of both networks have in common"
+    )
     change = uncertainty.estimate(likely, factors, "ratio", method)
     value, launch = of.anchor_s * likely, None
     if of.own is not None and of.own.is_told:

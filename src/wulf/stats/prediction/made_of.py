@@ -45,8 +45,9 @@ _NAMED = {
         "whether calls and messages that meet wait for the wire or keep the CPU busy",
         _CALIBRATE,
     ),
+    "small messages meet": ("what small messages that meet take longer for", _CALIBRATE),
     "held bursts": ("how much the link lets through at once", f"the calls hide it: {_NOTHING}"),
-    "both ways": (
+    "large messages meet": (
         "whether large messages meet",
         f"how far ranks are apart decides, in each run anew: {_NOTHING}",
     ),
@@ -151,8 +152,8 @@ def _source(name: str, base: Calibration) -> _Source | None:
     words = name.split(" ")
     if words[-1] == _ONE_LAUNCH:
         return None
-    if words[-2:] == ["both", "ways"]:
-        return _Source(*_NAMED["both ways"])
+    if (ending := " ".join(words[-3:])) in _NAMED:
+        return _Source(*_NAMED[ending])
     kind = words[-2] if words[-1].isdigit() else words[-1]
     origin, separator, _ = name.rpartition(f" between {kind}")
     if not separator:

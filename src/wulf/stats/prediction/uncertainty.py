@@ -2,8 +2,8 @@
 
 Three things are not known exactly: what the program computes between its calls, the parameters of the networks, and
 how well the model fits. The first is seen in the trace: blocks of it differ. The second have intervals. The third is
-seen on the network as it is, where the model's time and the program's own differ by a gap: changes are applied to the
-program's own time, and the gap counts as much as the networks differ.
+seen on the network as it is, where the model's time and the program's own differ by a gap: as much of it is taken to
+another network as what is sampled has in common there, and the gap counts as much as the networks differ.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ BLOCKS = 20
 CONFIDENCE = 0.95
 #: How far the gap of the model may be another one on another network: standard deviation, as a part of it.
 MISFIT = 0.5
+#: Samples whose times differ by a smaller part tell nothing.
+_SAME = 1e-9
 _TAIL = 100 * (1 - CONFIDENCE) / 2
 
 
@@ -73,6 +75,44 @@ def estimate(value: float, samples: NDArray[np.float64], unit: str, method: str)
         n=len(samples),
         method=method,
     )
+
+
+def in_common(change: float, here: NDArray[np.float64], there: NDArray[np.float64]) -> float:
+    """Return how much of the model's misfit on one network is one on another, as parts of either time.
+
+    Samples whose time is another one here have another one there, too, and by how much is told by a regression of their
+    logarithms: parameters that explain the gap are those of the other network as well. It lies between a gap of as much
+    time (of calls, which another bandwidth leaves alone) and one of as large a part, which is 1 (of bytes).
+
+    Parameters
+    ----------
+    change
+        The likely time there ÷ the likely time here.
+    here, there
+        Times of each sample on either network [s].
+    """
+    if not (change > 0 and len(here) > 1 and np.all(here > 0) and np.all(there > 0)):
+        return 1.0
+    logs = np.log(here) - np.log(here).mean()
+    if np.max(np.abs(logs)) < _SAME:
+        return 1.0
+    slope = float(np.sum(logs * np.log(there)) / np.sum(logs**2))
+    return float(np.clip(slope, min(1.0, 1 / change), max(1.0, 1 / change)))
+
+
+def carried_over(fit: NDArray[np.float64], common: float) -> NDArray[np.float64]:
+    """Return factors of the model's times on another network.
+
+    Parameters
+    ----------
+    fit
+        The program's own time ÷ the model's, on the network as it is.
+    common
+        As of `in_common`.
+    """
+    straight = 1 + common * (fit - 1)
+    # A straight line would come to no time, and less; this one begins like it.
+    return np.where((fit < 1) & (common > 1), np.power(fit, common), straight)
 
 
 def misfit(ratio: float, changes: NDArray[np.float64], numbers: NDArray[np.float64]) -> NDArray[np.float64]:
