@@ -117,7 +117,7 @@ def link(way: Way, draw: Draw | None = None, *, one_launch: bool = False) -> Lin
         not_told=_not_told(way, latency, o_s) if draw is None else {},
         latency_span_ns=o_s,
     )
-    number = chance.of(f"{way.origin} {way.where} small messages meet")
+    number = chance.of(" ".join((way.origin, way.where, "small messages meet")))
     small = _with_both(_with_answers(small, drawn), eager, drawn, (gaps, long_run), number)
     made = _with_large(way, small, drawn, whole, (chance, long_run if shaped is not None else 0.0))
     return made if shaped is None else _shaped(made, small.wire, shaped, sizes)
@@ -311,7 +311,7 @@ def _late_afters(way: Way, chance: Draw, alone: Mapping[int, float]) -> list[flo
     if BOTH_WAYS not in way.points:
         return [0.0 for _ in alone]
     points = way.points[BOTH_WAYS]
-    often = chance.of(f"{way.origin} {way.where} large messages meet")
+    often = chance.of(" ".join((way.origin, way.where, "large messages meet")))
     both = dict(zip(points.sizes, points.among(often), strict=True))
     waits = {size: max(both.get(size, time) - time, 0.0) for size, time in alone.items()}
     return [min(waits[size], _MOST_WAITS * time) * 1e9 for size, time in alone.items()]
