@@ -483,18 +483,18 @@ def test_the_misfit_counts_as_much_as_the_networks_differ():
 
 
 @pytest.mark.parametrize(
-    ("calls", "wire", "power"), [(0.1, 0.0, 1.1 / 10.1), (0.0, 0.1, 1.0), (0.1, 0.1, None)]
+    ("calls", "wire", "common"), [(0.1, 0.0, 1.1 / 10.1), (0.0, 0.1, 1.0), (0.1, 0.1, None)]
 )
-def test_a_misfit_is_one_of_as_much_time_or_as_large_a_part(calls, wire, power):
+def test_a_misfit_is_one_of_as_much_time_or_as_large_a_part(calls, wire, common):
     """Calls of 100 ms and a second of bytes, which another network takes ten seconds for."""
     rng = np.random.default_rng(3)
     of_calls = 0.1 * np.exp(3 * calls * rng.standard_normal(200))
     of_wire = 1.0 * np.exp(wire * rng.standard_normal(200))
     found = uncertainty.in_common(10.1 / 1.1, of_calls + of_wire, of_calls + 10 * of_wire)
-    if power is None:
+    if common is None:
         assert 1.1 / 10.1 < found < 1
     else:
-        assert found == pytest.approx(power, rel=0.2)
+        assert found == pytest.approx(common, rel=0.2)
 
 
 def test_nothing_is_known_of_a_misfit_without_samples_that_differ():

@@ -104,16 +104,25 @@ def _bundle() -> str:
 
 
 def _kept(name: str, make: Callable[[], str]) -> str:
-    """Return a text that takes long to make and is always the same: from the user's cache, or made and put there."""
+    """Return a text that takes long to make and is always the same: from the user's cache, or made and put there.
+
+    The first line of the file is the digest of what follows: a text that is not whole is made again.
+    """
     path = locations.cache() / "page" / name
-    with suppress(OSError, UnicodeDecodeError):
+    with suppress(OSError):
         if path.stat().st_uid == os.geteuid():  # what somebody else has put there is not ours
-            return path.read_bytes().decode()
-    text = make()
+            digest, _, content = path.read_bytes().partition(b"\n")
+            if digest == _digest(content):
+                return content.decode()
+    content = make().encode()
     with suppress(OSError, StoreError):  # then it is made anew each time
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, text.encode())
-    return text
+        write_atomically(path, _digest(content) + b"\n" + content)
+    return content.decode()
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.sha256(content).hexdigest().encode()
 
 
 @cache
