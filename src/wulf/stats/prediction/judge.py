@@ -108,7 +108,7 @@ class Figures:
         return np.maximum(fitted, self.least_ratios(column)[1:])
 
     def _fitted(self, column: int) -> NDArray[np.float64]:
-        """Return changes, of the likely networks and of each sample, that agree with the program's own time if known."""
+        """Return changes, of the likely networks and of each sample, that agree with the program's own time."""
         here, there = self.times[:, 0], self.times[:, column]
         if self.own_s is None:
             return there / here
