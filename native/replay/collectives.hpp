@@ -1,7 +1,10 @@
 // What a rank does in a collective: the messages of the algorithm that the library takes.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -46,7 +49,41 @@ struct CollectiveRule {
     uint64_t segment_bytes = 0; // 0: whole
 };
 
-using CollectiveRules = std::vector<CollectiveRule>;
+// The last rule that fits counts.
+class CollectiveRules {
+  public:
+    struct Choice {
+        uint32_t from_ranks;
+        uint64_t from_bytes;
+        size_t algorithm; // its place among those of the collective
+        uint64_t segment_bytes;
+    };
+
+    CollectiveRules() = default;
+    CollectiveRules(std::initializer_list<CollectiveRule> rules) {
+        for (const auto &rule : rules)
+            add(rule);
+    }
+
+    // Of a collective that is waited for at once, of one that is only begun, or of both. Throw InputError
+    // where it has no such algorithm.
+    void add(const CollectiveRule &rule);
+    void add(const CollectiveRule &rule, bool is_begun);
+    // More rules, which count before those that are there.
+    void add(const CollectiveRules &others);
+    // nullptr where none fits.
+    [[nodiscard]] const Choice *find(trace_kind kind, bool is_begun, uint32_t ranks, uint64_t bytes) const;
+
+  private:
+    static constexpr size_t KINDS = TRACE_MAKE_COMMUNICATOR - TRACE_BARRIER + 1;
+
+    static size_t place(trace_kind kind, bool is_begun) {
+        return static_cast<size_t>(kind - TRACE_BARRIER) + (is_begun ? KINDS : 0);
+    }
+    std::vector<Choice> &of(trace_kind kind, bool is_begun) { return by_kind_[place(kind, is_begun)]; }
+
+    std::array<std::vector<Choice>, 2 * KINDS> by_kind_;
+};
 
 // A collective as one rank sees it.
 struct CollectiveCall {
@@ -57,12 +94,15 @@ struct CollectiveCall {
     std::vector<uint64_t> sizes;
     // Neighbours, where it is one of a neighbourhood.
     const std::vector<int32_t> *sources = nullptr, *targets = nullptr;
+    bool is_begun = false; // by one call, and waited for by another
 };
 
+// Throws InputError where there is none of that name.
+trace_kind collective_named(const std::string &name);
 // Names of the algorithms that are known for a collective.
 const std::vector<std::string> &algorithms(trace_kind kind);
 
-// Append what the rank does. The last rule that fits counts; without any what libraries usually do.
+// Append what the rank does; where no rule fits, what libraries usually do.
 void expand(const CollectiveCall &call, const CollectiveRules &rules, std::vector<Move> &moves);
 
 } // namespace wulf

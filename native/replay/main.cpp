@@ -195,13 +195,6 @@ std::vector<uint32_t> read_nodes(const std::string &path) {
     return nodes;
 }
 
-trace_kind collective_named(const std::string &name) {
-    for (int kind = TRACE_BARRIER; kind <= TRACE_MAKE_COMMUNICATOR; kind++)
-        if (name == kind_name(static_cast<trace_kind>(kind)))
-            return static_cast<trace_kind>(kind);
-    throw InputError("'" + name + "' is no collective");
-}
-
 CollectiveRules read_rules(const std::string &path) {
     auto file = opened(path);
     CollectiveRules rules;
@@ -216,16 +209,13 @@ CollectiveRules read_rules(const std::string &path) {
         CollectiveRule rule{};
         try {
             rule.kind = collective_named(name);
+            if (!(words >> rule.from_ranks >> rule.from_bytes >> rule.algorithm))
+                throw InputError("COLLECTIVE FROM_RANKS FROM_BYTES ALGORITHM [SEGMENT_BYTES] is wanted");
+            words >> rule.segment_bytes;
+            rules.add(rule);
         } catch (const InputError &error) {
             throw InputError(where + error.what());
         }
-        if (!(words >> rule.from_ranks >> rule.from_bytes >> rule.algorithm))
-            throw InputError(where + "COLLECTIVE FROM_RANKS FROM_BYTES ALGORITHM [SEGMENT_BYTES] is wanted");
-        words >> rule.segment_bytes;
-        const auto &known = algorithms(rule.kind);
-        if (std::find(known.begin(), known.end(), rule.algorithm) == known.end())
-            throw InputError(where + "'" + rule.algorithm + "' is no algorithm of " + name);
-        rules.push_back(rule);
     }
     return rules;
 }

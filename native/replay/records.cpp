@@ -172,8 +172,10 @@ void Records::enter(uint32_t rank, const trace_record &record, uint32_t sequence
     state.next_move = 0;
     // Programs call the same again and again.
     const auto &last = state.expanded;
+    const bool is_begun = (record.flags & TRACE_NONBLOCKING) != 0;
     if (state.is_same && sizes.empty() && last.kind == record.kind && last.comm == record.comm &&
-        last.peer == record.peer && last.bytes == record.bytes)
+        last.peer == record.peer && last.bytes == record.bytes &&
+        is_begun == ((last.flags & TRACE_NONBLOCKING) != 0))
         return;
     state.is_same = sizes.empty();
     state.expanded = record;
@@ -185,12 +187,13 @@ void Records::enter(uint32_t rank, const trace_record &record, uint32_t sequence
                         .ranks = static_cast<int32_t>(members.size()),
                         .root = has_root(kind) ? record.peer : TRACE_NOBODY,
                         .bytes = record.bytes,
-                        .sizes = std::move(sizes)};
+                        .sizes = std::move(sizes),
+                        .is_begun = is_begun};
     if (is_neighbourhood(kind)) {
         call.sources = &local.sources;
         call.targets = &local.targets;
     }
-    expand(call, options_.rules, state.moves);
+    expand(call, rules_, state.moves);
 }
 
 void Records::move(uint32_t rank) {

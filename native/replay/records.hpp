@@ -1,6 +1,7 @@
 // What the records of a rank do: messages, requests, collectives.
 #pragma once
 
+#include "replay/openmpi.hpp"
 #include "replay/rank_state.hpp"
 
 namespace wulf {
@@ -8,7 +9,9 @@ namespace wulf {
 class Records {
   public:
     Records(Trace &trace, const PlanOptions &options, Messages &messages, std::vector<RankState> &states)
-        : trace_(trace), options_(options), messages_(messages), states_(states) {}
+        : trace_(trace), rules_(rules_of(trace.library())), messages_(messages), states_(states) {
+        rules_.add(options.rules);
+    }
 
     // What a record does. Throws InputError where it is none.
     void take(uint32_t rank, const Event &event);
@@ -40,7 +43,7 @@ class Records {
     void enter(uint32_t rank, const trace_record &record, uint32_t sequence, std::vector<uint64_t> sizes);
 
     Trace &trace_;
-    const PlanOptions &options_;
+    CollectiveRules rules_; // the library's, then those that are asked for
     Messages &messages_;
     std::vector<RankState> &states_;
 };

@@ -102,6 +102,8 @@ class Trace {
     Trace(std::span<const std::byte> bytes, const std::string &name);
 
     [[nodiscard]] size_t ranks() const { return streams_.size(); }
+    // The MPI library, as it calls itself.
+    [[nodiscard]] std::string_view library() const { return streams_[0].header().library; }
     [[nodiscard]] Stream &stream(size_t rank) { return streams_[rank]; }
     [[nodiscard]] const Stream &stream(size_t rank) const { return streams_[rank]; }
     [[nodiscard]] const std::vector<Communicator> &communicators() const {

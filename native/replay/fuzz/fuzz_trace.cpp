@@ -41,7 +41,7 @@ PlanOptions options(const Asked &asked, size_t ranks) {
     for (int kind = TRACE_BARRIER; asked.rules > 0 && kind <= TRACE_MAKE_COMMUNICATOR; kind++) {
         const auto collective = static_cast<trace_kind>(kind);
         const auto &known = algorithms(collective);
-        found.rules.push_back({collective, 0, 0, known[asked.rules % known.size()], asked.rules % 3U * 1024});
+        found.rules.add({collective, 0, 0, known[asked.rules % known.size()], asked.rules % 3U * 1024});
     }
     return found;
 }

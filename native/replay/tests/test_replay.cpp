@@ -4,6 +4,7 @@
 
 #include "made_trace.hpp"
 #include "planned.hpp"
+#include "replay/openmpi.hpp"
 #include "replay/timeline.hpp"
 #include "tests/expect.h"
 
@@ -342,7 +343,7 @@ void all_collectives_end() {
     for (int kind = TRACE_BARRIER; kind <= TRACE_MAKE_COMMUNICATOR; kind++) {
         const auto collective = static_cast<trace_kind>(kind);
         for (const auto &algorithm : algorithms(collective))
-            for (int32_t ranks = 1; ranks <= 13; ranks++)
+            for (const int32_t ranks : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 17, 21})
                 for (const uint64_t bytes : {0U, 13U, 100000U}) {
                     MadeTrace made(static_cast<uint32_t>(ranks));
                     const int32_t root = ranks / 2;
@@ -410,8 +411,13 @@ void collectives_move_what_they_must() {
     };
     for (const int32_t ranks : {2, 3, 4, 7, 8, 12}) {
         const auto others = static_cast<uint64_t>(ranks - 1), all = static_cast<uint64_t>(ranks);
-        for (const char *way : {"binomial", "pipeline", "basic_linear"})
+        for (const char *way :
+             {"binomial", "binomial_nearest_first", "binary_tree", "knomial", "pipeline", "basic_linear"})
             EXPECT(moved(TRACE_BCAST, way, ranks, 1000) == others * 1000);
+        for (const char *way : {"binomial", "binary", "pipeline", "linear"})
+            EXPECT(moved(TRACE_REDUCE, way, ranks, 1000) == others * 1000);
+        for (const char *way : {"linear", "linear_sync", "basic_linear"})
+            EXPECT(moved(TRACE_GATHER, way, ranks, 1000) == others * 1000);
         for (const char *way : {"ring", "bruck", "neighbor", "linear"})
             EXPECT(moved(TRACE_ALLGATHER, way, ranks, 1000) == others * all * 1000);
         for (const char *way : {"linear", "pairwise"})
@@ -421,6 +427,43 @@ void collectives_move_what_they_must() {
         EXPECT(moved(TRACE_SCAN, "linear", ranks, 1000) == others * 1000);
     }
     EXPECT(moved(TRACE_ALLREDUCE, "rabenseifner", 8, 8000) == 8 * 2 * 7000);
+}
+
+// Which algorithm a library takes of itself, and that what is asked for stands before it.
+void libraries_decide_as_they_do() {
+    const auto chosen = [](const char *library, trace_kind kind, bool is_begun, uint32_t ranks, uint64_t bytes) {
+        CollectiveRules rules;
+        rules.add(rules_of(library));
+        const auto *choice = rules.find(kind, is_begun, ranks, bytes);
+        return choice == nullptr ? std::string() : algorithms(kind)[choice->algorithm];
+    };
+    for (const char *library : {"Open MPI v4.1.4, package: Debian OpenMPI", "Open MPI v5.0.8"}) {
+        EXPECT(chosen(library, TRACE_BCAST, false, 4, 65536) == "basic_linear");
+        EXPECT(chosen(library, TRACE_BCAST, false, 4, 8191) == "binomial_nearest_first");
+        EXPECT(chosen(library, TRACE_ALLREDUCE, false, 4, 8192) == "rabenseifner");
+        EXPECT(chosen(library, TRACE_ALLREDUCE, true, 4, 8192) == "binomial");
+        EXPECT(chosen(library, TRACE_SCATTER, false, 4, 40000) == "linear_nb");
+    }
+    for (const char *library : {"", "Open MPI v4.0.3", "Open MPI v4.10.0", "MPICH Version: 4.0.2"})
+        EXPECT(chosen(library, TRACE_BCAST, false, 4, 65536).empty());
+    CollectiveRules rules;
+    rules.add(rules_of("Open MPI v4.1.4"));
+    rules.add({TRACE_BCAST, 0, 1000, "pipeline", 512});
+    const auto *asked = rules.find(TRACE_BCAST, false, 4, 65536);
+    EXPECT(asked != nullptr && asked->segment_bytes == 512);
+    const auto *own = rules.find(TRACE_BCAST, false, 4, 999);
+    EXPECT(own != nullptr && own->segment_bytes == 0);
+}
+
+// Parts that differ are on both sides of a size from which another algorithm is taken.
+void ranks_with_other_parts_decide_alike() {
+    for (const trace_kind kind : {TRACE_ALLGATHERV, TRACE_REDUCE_SCATTER}) {
+        MadeTrace made(3);
+        for (const size_t rank : {size_t{0}, size_t{1}, size_t{2}})
+            made.add(rank, {.kind = kind, .peer = TRACE_NOBODY, .bytes = rank == 0 ? 1U : 100000U},
+                     {1, 100000, 100000});
+        EXPECT(planned(made).unfinished.empty());
+    }
 }
 
 double sum(const std::vector<double> &values) { return std::accumulate(values.begin(), values.end(), 0.0); }
@@ -526,6 +569,8 @@ int main() {
     communicators_of_the_same_members_are_told_apart();
     all_collectives_end();
     collectives_move_what_they_must();
+    libraries_decide_as_they_do();
+    ranks_with_other_parts_decide_alike();
     time_is_accounted_for_by_rank_and_activity();
     what_cannot_be_replayed_is_refused_by_name();
     wrong_records_are_named();
