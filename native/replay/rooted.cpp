@@ -77,12 +77,11 @@ void scatter_tree(Writer &to, uint64_t bytes, bool is_of_all) {
 void bcast_scatter_ring(Writer &to) {
     scatter_tree(to, to.call.bytes, true);
     const int32_t own = to.relative();
-    for (int32_t step = 0; step < to.ranks - 1; step++) {
-        const int32_t sent = (own - step + to.ranks) % to.ranks,
-                      received = (own - step - 1 + to.ranks) % to.ranks;
-        to.exchange(to.beside(1), Writer::part(to.call.bytes, to.ranks, sent), to.beside(-1),
-                    Writer::part(to.call.bytes, to.ranks, received));
-    }
+    const auto around = [&](int32_t one) { return (one + to.ranks) % to.ranks; };
+    const int32_t next = to.absolute(around(own + 1)), last = to.absolute(around(own - 1));
+    for (int32_t step = 0; step < to.ranks - 1; step++)
+        to.exchange(next, Writer::part(to.call.bytes, to.ranks, around(own - step)), last,
+                    Writer::part(to.call.bytes, to.ranks, around(own - step - 1)));
 }
 
 // As the ring where the ranks are no power of two: that costs as many bytes.
