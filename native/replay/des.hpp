@@ -111,6 +111,7 @@ class Simulator {
     };
     struct NodeState {
         double out = 0, in = 0; // when all before has been sent, has been received
+        double shaped_in = 0;   // … by the rate of a shaped interface
         uint32_t first_in_ring = NONE, last_in_ring = NONE; // ranks with messages that wait
         bool is_shared = false;                             // some do
         uint32_t ranks = 0;

@@ -146,10 +146,14 @@ void Simulator::piece(uint32_t message, uint32_t stage, bool is_last) {
     const auto route = this->route(message);
     if (stage >= route.size()) {
         auto &node = nodes_[ranks_[known.destination].node];
-        double in = std::max(now_, node.in + costs.piece_first);
+        double in =
+            std::max({now_, node.in + costs.piece_first, node.shaped_in + costs.piece_wire - costs.depth});
         if (in - now_ > room_ns_ && stage == route.size() && waits_for_timeout(message, is_last, in))
             return;
         node.in = in;
+        // From the time on at which it may have begun to come: what one interface has shaped passes another
+        // without a wait.
+        node.shaped_in = std::max(now_ - costs.piece_first, node.shaped_in) + costs.piece_wire;
         if (!is_last)
             return;
         if (known.is_held)
