@@ -63,6 +63,7 @@ NAMES = (
     "accuracy",
     "held",
     "trace-truth",
+    "collective-times",
     "install",
     "help",
     "soak",

@@ -121,7 +121,17 @@ def test_a_network_that_takes_no_time_has_figures_too():
     of.alone.times[:, 1, 0] = 0.25 * of.alone.times[:, 0, 0]  # ... but for what others take of its switches
     shared = contended.contention(of, "")
     assert shared.scenarios[0].change.value == pytest.approx(0.25) and shared.scenarios[0].gap is None
-    assert contended.matters(shared)
+    assert contended.may_matter(shared)
+
+
+@pytest.mark.parametrize(("slower", "may_matter"), [(1.0, False), (1.01, False), (1.5, True), (0.5, True)])
+def test_contention_may_matter_where_it_does_in_some_samples(slower, may_matter):
+    of = compared([1.0, 1.0, 1.0])
+    of.alone.times[5:8, 0, 0] *= slower
+    found = contended.contention(of, "")
+    assert contended.may_matter(found) is may_matter
+    if may_matter:
+        assert "cannot be told" in found.meaning[0]
 
 
 def test_losses_that_decide_are_said():

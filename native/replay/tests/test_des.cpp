@@ -177,6 +177,27 @@ MadeTrace stream_of(uint64_t bytes, int messages) {
     return made;
 }
 
+// Each sender lets its message through as a burst; what they are shaped to together is the receiver's rate.
+// What one interface has shaped passes another without a wait.
+void a_shaped_interface_receives_at_its_rate() {
+    Network network = simple();
+    network.links[BETWEEN_NODES].depth_ns = 1000;
+    for (const bool is_one_sender : {false, true}) {
+        MadeTrace made(4);
+        for (int32_t message = 1; message <= 3; message++) {
+            const int32_t from = is_one_sender ? 1 : message;
+            const auto computes = static_cast<uint64_t>(message); // in that order
+            made.add(static_cast<size_t>(from),
+                     {.kind = TRACE_SEND, .peer = 0, .bytes = 1000, .compute_ns = computes});
+            made.add(0, {.kind = TRACE_RECV, .peer = from, .bytes = 1000});
+        }
+        const double wanted = 1 + 10 + 1000 + 2 * 1000 + 20;
+        EXPECT_NEAR(replayed(made, network).time_ns, wanted);
+        if (is_one_sender)
+            EXPECT_NEAR(statically(made, network), wanted);
+    }
+}
+
 void two_programs_slow_each_other() {
     const MadeTrace made = stream_of(1000000, 20);
     const double alone = replayed(made, simple()).time_ns;
@@ -836,6 +857,7 @@ int main(int count, char **words) {
     a_collective_of_some();
     a_message_that_nobody_takes_goes_all_the_same();
     incast_takes_as_long_as_all_messages_together();
+    a_shaped_interface_receives_at_its_rate();
     two_programs_slow_each_other();
     long_messages_let_short_ones_through();
     ranks_of_a_node_share_its_interface();

@@ -431,7 +431,8 @@ void collectives_move_what_they_must() {
 
 // Which algorithm a library takes of itself, and that what is asked for stands before it.
 void libraries_decide_as_they_do() {
-    const auto chosen = [](const char *library, trace_kind kind, bool is_begun, uint32_t ranks, uint64_t bytes) {
+    const auto chosen = [](const char *library, trace_kind kind, bool is_begun, uint32_t ranks,
+                           uint64_t bytes) {
         CollectiveRules rules;
         rules.add(rules_of(library));
         const auto *choice = rules.find(kind, is_begun, ranks, bytes);

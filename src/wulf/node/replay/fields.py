@@ -33,8 +33,8 @@ RanksPerNodeField = Annotated[
 RulesField = Annotated[
     Path | str | None,
     Option(
-        "The MPI library's algorithms for collectives, one per line: COLLECTIVE FROM_RANKS FROM_BYTES ALGORITHM "
-        "[SEGMENT_BYTES].",
+        "Algorithms for collectives, one per line: COLLECTIVE FROM_RANKS FROM_BYTES ALGORITHM [SEGMENT_BYTES]. Else "
+        "Open MPI 4.1 and 5.0 decide as they do by themselves, and of other libraries it is what is usual.",
         metavar="FILE",
     ),
 ]

@@ -117,7 +117,7 @@ def _judged(of: Evaluated) -> _Judged:
     if of.compared is None:
         return _Judged(as_it_is, predicted, bound, None, question.by_events)
     contention = contended.contention(of.compared, str(request.topology or ""))
-    by_events = question.by_events or (request.engine == "auto" and contended.matters(contention))
+    by_events = question.by_events or (request.engine == "auto" and contended.may_matter(contention))
     if by_events:
         as_it_is, predicted = contended.leading(of.compared, contention, as_it_is, predicted)
     return _Judged(as_it_is, predicted, bound, contention, by_events)

@@ -213,16 +213,16 @@ def leading(
     ]
 
 
-def matters(found: Contention) -> bool:
-    """Whether the run time on some network is another one event by event, for sure."""
-    return any(_differs(one.gap) for one in (found.base, *found.scenarios))
+def may_matter(found: Contention) -> bool:
+    """Whether the run time on some network may be another one event by event: not for sure the same."""
+    return any(not _is_alike(one.gap) for one in (found.base, *found.scenarios))
 
 
-def _differs(gap: Estimate | None) -> bool:
+def _is_alike(gap: Estimate | None) -> bool:
     if gap is None:
-        return True
+        return False
     low, high = gap.low or gap.value, gap.high or gap.value
-    return low > 1 + MARGIN or high < 1 - MARGIN
+    return low >= 1 - MARGIN and high <= 1 + MARGIN
 
 
 def _meaning(of: Compared, base: Contended, scenarios: Sequence[Contended]) -> Iterator[str]:
