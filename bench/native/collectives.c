@@ -1,5 +1,5 @@
-/* A program that does nothing but one collective. Arguments: which, the bytes of it, how often. The root is rank 0;
- * sums are of doubles. */
+/* A program that does nothing but one collective. Arguments: which, the bytes of it, how often. The root is
+ * rank 0; sums are of doubles. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>

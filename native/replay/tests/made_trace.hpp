@@ -71,6 +71,8 @@ class MadeTrace {
         payload(rank, numbers);
     }
 
+    std::string library; // as it calls itself
+
     void is_unsound(size_t rank, trace_unsound why) { unsound_[rank] |= uint64_t{1} << why; }
 
     [[nodiscard]] std::vector<std::byte> bytes() const {
@@ -93,6 +95,7 @@ class MadeTrace {
             header.state = TRACE_FINISHED;
             header.slots = streams_[rank].size() / TRACE_SLOT_BYTES;
             header.unsound = unsound_[rank];
+            library.copy(header.library, sizeof header.library - 1);
             whole.resize(part.offset + TRACE_HEADER_BYTES);
             std::memcpy(whole.data() + part.offset, &header, sizeof header);
             whole.insert(whole.end(), streams_[rank].begin(), streams_[rank].end());

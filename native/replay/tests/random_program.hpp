@@ -42,6 +42,7 @@ inline MadeTrace random_program(Random &random, uint32_t ranks) {
         open[rank].push_back({request, is_persistent});
     };
     const uint64_t events = 5 + below(random, 40);
+    made.library = below(random, 2) == 0 ? "Open MPI v4.1.4" : "";
     for (uint64_t event = 0; event < events; event++) {
         if (below(random, 8) == 0) {
             static const trace_kind kinds[] = {TRACE_BARRIER,
@@ -56,7 +57,7 @@ inline MadeTrace random_program(Random &random, uint32_t ranks) {
                                                TRACE_REDUCE_SCATTER_BLOCK,
                                                TRACE_MAKE_COMMUNICATOR};
             const auto kind = kinds[below(random, std::size(kinds))];
-            const uint64_t bytes = below(random, 2000);
+            const uint64_t bytes = below(random, 2) == 0 ? below(random, 2000) : below(random, 400000);
             const auto root = static_cast<int32_t>(below(random, ranks));
             for (size_t rank = 0; rank < ranks; rank++)
                 made.add(rank, {.kind = kind, .peer = root, .bytes = bytes, .compute_ns = compute()});
