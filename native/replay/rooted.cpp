@@ -124,7 +124,7 @@ void bcast_split_binary(Writer &to) {
     }
 }
 
-// One after the other, from the last on.
+// The last rank has the sum, and gives it to the root.
 void reduce_in_order(Writer &to) {
     const int32_t last = to.ranks - 1;
     const auto place = in_order(to.rank, to.ranks);
@@ -153,7 +153,6 @@ void gather_linear(Writer &to) {
     to.wait();
 }
 
-// Where all know that a part is empty, it is not sent.
 // The root asks for each part, and what comes behind it is the empty rest.
 void gather_asked(Writer &to) {
     if (to.rank != to.root) {
@@ -185,8 +184,6 @@ void gather_binomial(Writer &to) {
     }
 }
 
-// All at once.
-// An empty part is not sent: each rank knows its own.
 void scatter_binomial(Writer &to) { scatter_tree(to, 0, false); }
 
 } // namespace
@@ -200,6 +197,7 @@ void bcast_linear(Writer &to) {
     to.wait();
 }
 
+// One after the other, from the last on.
 void reduce_linear(Writer &to) {
     if (to.rank != to.root) {
         to.send(to.root, to.call.bytes);
@@ -212,6 +210,7 @@ void reduce_linear(Writer &to) {
         }
 }
 
+// Where all know that a part is empty, it is not sent.
 void gather_one_by_one(Writer &to) {
     const auto is_sent = [&](int32_t one) { return to.call.sizes.empty() || to.of(one) > 0; };
     if (to.rank != to.root && is_sent(to.rank))
@@ -223,6 +222,7 @@ void gather_one_by_one(Writer &to) {
         });
 }
 
+// All at once.
 void scatter_linear(Writer &to) {
     if (to.rank != to.root) {
         to.receive(to.root, to.of(to.rank));
@@ -232,6 +232,7 @@ void scatter_linear(Writer &to) {
     to.wait();
 }
 
+// An empty part is not sent: each rank knows its own.
 void scatter_one_by_one(Writer &to) {
     if (to.rank != to.root && to.of(to.rank) > 0)
         to.receive(to.root, to.of(to.rank));

@@ -228,6 +228,23 @@ def test_operations_that_say_nothing_without_each_other_get_fewer_launches_befor
         assert answer.expected_s == pytest.approx(one_each_s * max(answer.launches - done, 0))
 
 
+@given(budget_s=st.floats(1.0, 100.0), nodes=st.integers(3, 5), begun=st.integers(0, 6))
+def test_one_launch_of_what_there_is_time_for_comes_before_many_of_the_first(budget_s, nodes, begun):
+    run = wanted(nodes, budget_s, ladder="imb", all_needed=True)
+    streams, known = schedule.streams(run), {operation.name: operation for operation in OPERATIONS}
+    ladders = choices(run, [], {})
+    costs = assumed(run, known, ladders, 0.3, dict.fromkeys(OPS, 1.0))
+    done = dict.fromkeys(streams[:begun], 1)
+    answer = fit_of(run, streams, ladders, costs, done, budget_s)
+    each_s = {stream: costs[stream[0]].launch_s(ladders[stream[0]][0]) for stream in streams}
+    room_s = budget.SAFE * budget_s
+    new = [stream for stream in answer.streams if stream not in done]
+    if answer.left_out and min(each_s[stream] for stream in streams[begun:]) <= room_s:
+        assert answer.launches == 1 and set(done) <= set(answer.streams)
+        assert answer.expected_s == pytest.approx(sum(each_s[stream] for stream in new))
+        assert answer.expected_s <= room_s < answer.expected_s + min(each_s[s] for s in answer.left_out)
+
+
 def test_a_calibration_has_all_of_its_operations_before_it_has_many_launches_of_any():
     assert suites.named("calibrate").all_needed
     assert not any(suites.named(name).all_needed for name in suites.names() if name != "calibrate")

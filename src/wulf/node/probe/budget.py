@@ -178,7 +178,8 @@ def fit(
     """Choose what is measured in the time that is left, so that it gets an interval.
 
     First all operations, at as many sizes as there is time for; then fewer operations, in their order; then one
-    operation between fewer pairs. What has begun goes on in any case.
+    operation between fewer pairs. What has begun goes on in any case. Where all are needed, fewer launches of each
+    come before fewer operations, and one launch of those that there is time for before many of the first.
 
     Parameters
     ----------
@@ -201,7 +202,7 @@ def fit(
     """
     question = _Question(wanted, ladders, costs, done, launches)
     room_s = SAFE * left_s
-    if all_needed and (fewer := _fewer_of_all(question, room_s)) is not None:
+    if all_needed and (fewer := _fewer_of_all(question, room_s) or _one_of_some(question, room_s)) is not None:
         return fewer
     for count in range(len(question.ops), 0, -1):
         among = set(question.ops[:count])
@@ -287,6 +288,20 @@ def _fewer_of_all(question: _Question, room_s: float) -> Fit | None:
             answer = fewer.answer(question.wanted, level)
             return msgspec.structs.replace(answer, whole_s=question.needs_s(question.wanted, 0))
     return None
+
+
+def _one_of_some(question: _Question, room_s: float) -> Fit | None:
+    """Return one launch of what there is time for, beside what has begun; None where there is time for nothing new."""
+    once, level = question.with_launches(1), question.levels(question.wanted) - 1
+    chosen = [stream for stream in question.wanted if question.done.get(stream)]
+    begun = len(chosen)
+    for stream in question.wanted:
+        if not question.done.get(stream) and once.needs_s([*chosen, stream], level) <= room_s:
+            chosen.append(stream)
+    if len(chosen) == begun:
+        return None
+    answer = once.answer([stream for stream in question.wanted if stream in set(chosen)], level)
+    return msgspec.structs.replace(answer, whole_s=question.needs_s(question.wanted, 0))
 
 
 def _part(question: _Question, room_s: float) -> Fit:
