@@ -202,7 +202,10 @@ def fit(
     """
     question = _Question(wanted, ladders, costs, done, launches)
     room_s = SAFE * left_s
-    if all_needed and (fewer := _fewer_of_all(question, room_s) or _one_of_some(question, room_s)) is not None:
+    if (
+        all_needed
+        and (fewer := _fewer_of_all(question, room_s) or _one_of_some(question, room_s)) is not None
+    ):
         return fewer
     for count in range(len(question.ops), 0, -1):
         among = set(question.ops[:count])
