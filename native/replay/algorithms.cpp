@@ -66,6 +66,7 @@ struct Folded {
     explicit Folded(int32_t ranks) : even(power_up_to(ranks)), rest(ranks - even) {}
 
     [[nodiscard]] bool is_paired(int32_t rank) const { return rank < 2 * rest; }
+    [[nodiscard]] bool is_second(int32_t rank) const { return is_paired(rank) && rank % 2 != 0; }
     [[nodiscard]] int32_t number(int32_t rank) const { return is_paired(rank) ? rank / 2 : rank - rest; }
     // Where the second of each pair stays, and where the first does.
     [[nodiscard]] int32_t second(int32_t number) const {
@@ -110,7 +111,7 @@ bool folds_halves_in(Writer &to, const Folded &folded) {
     const uint64_t low = to.call.bytes / 2, high = to.call.bytes - low;
     if (!folded.is_paired(to.rank))
         return true;
-    if (to.rank % 2 != 0) {
+    if (folded.is_second(to.rank)) {
         to.exchange(to.rank - 1, low, to.rank - 1, high);
         to.reduce(high);
         to.send(to.rank - 1, high);
@@ -155,7 +156,7 @@ void allreduce_rabenseifner(Writer &to) {
 
 // Parts of `had` go to the root along a binomial tree; a root that left takes the place of rank 0.
 void gather_parts(Writer &to, const Folded &folded, int32_t own, std::vector<uint64_t> had) {
-    const bool has_left = folded.is_paired(to.root) && to.root % 2 != 0;
+    const bool has_left = folded.is_second(to.root);
     const int32_t root = has_left ? 0 : folded.number(to.root);
     for (int32_t distance = folded.even / 2; distance > 0; distance /= 2) {
         const int32_t number = own ^ distance;
@@ -299,23 +300,26 @@ uint64_t of_numbers(const Writer &to, const Folded &folded, int32_t first, int32
     return to.of_several(folded.first(first), folded.first(first + count) - folded.first(first));
 }
 
+// Of twice so many numbers from one on, who is at a distance and this rank keep the sums of a half each.
+// Returns the first that this rank keeps.
+int32_t keep_half(Writer &to, const Folded &folded, int32_t distance, int32_t first, int32_t count) {
+    const int32_t own = folded.number(to.rank), other = folded.second(own ^ distance);
+    const int32_t high = first + count, kept = (own & distance) != 0 ? high : first;
+    const uint64_t bytes = of_numbers(to, folded, kept, count);
+    to.exchange(other, of_numbers(to, folded, kept == first ? high : first, count), other, bytes);
+    to.reduce(bytes);
+    return kept;
+}
+
 void reduce_scatter_halving(Writer &to) {
     const Folded folded(to.ranks);
     if (!folds_in(to, folded, to.of_all())) {
         to.receive(to.rank + 1, to.of(to.rank));
         return;
     }
-    const int32_t own = folded.number(to.rank);
     int32_t first = 0;
-    for (int32_t half = folded.even / 2; half > 0; half /= 2) {
-        const bool keeps_high = (own & half) != 0;
-        const uint64_t low = of_numbers(to, folded, first, half),
-                       high = of_numbers(to, folded, first + half, half);
-        const int32_t other = folded.second(own ^ half);
-        to.exchange(other, keeps_high ? low : high, other, keeps_high ? high : low);
-        to.reduce(keeps_high ? high : low);
-        first += keeps_high ? half : 0;
-    }
+    for (int32_t half = folded.even / 2; half > 0; half /= 2)
+        first = keep_half(to, folded, half, first, half);
     if (folded.is_paired(to.rank))
         to.send(to.rank - 1, to.of(to.rank - 1));
 }
@@ -330,22 +334,14 @@ int32_t mirrored(int32_t number, int32_t even) {
 // Neighbours first: each number then has the part of the one whose bits are in the other order.
 void reduce_scatter_butterfly(Writer &to) {
     const Folded folded(to.ranks);
-    const int32_t own = folded.number(to.rank), meant = mirrored(own, folded.even);
+    const int32_t meant = mirrored(folded.number(to.rank), folded.even);
     if (!folds_in(to, folded, to.of_all())) {
         to.receive(folded.second(meant), to.of(to.rank));
         return;
     }
-    int32_t first = 0, count = folded.even;
-    for (int32_t distance = 1; distance < folded.even; distance *= 2) {
-        count /= 2;
-        const bool keeps_high = (own & distance) != 0;
-        const uint64_t low = of_numbers(to, folded, first, count),
-                       high = of_numbers(to, folded, first + count, count);
-        const int32_t other = folded.second(own ^ distance);
-        to.exchange(other, keeps_high ? low : high, other, keeps_high ? high : low);
-        to.reduce(keeps_high ? high : low);
-        first += keeps_high ? count : 0;
-    }
+    int32_t first = 0;
+    for (int32_t distance = 1; distance < folded.even; distance *= 2)
+        first = keep_half(to, folded, distance, first, folded.even / (2 * distance));
     // Equal parts of as many ranks as there are numbers were put into the other order before.
     if (folded.rest == 0 && to.call.sizes.empty())
         return;
@@ -438,7 +434,7 @@ void reduce_rabenseifner(Writer &to) {
     std::vector<uint64_t> had{to.call.bytes};
     if (stays)
         had = sums_of_parts(to, folded);
-    const bool is_root_out = folded.is_paired(to.root) && to.root % 2 != 0;
+    const bool is_root_out = folded.is_second(to.root);
     if (is_root_out && to.rank == 0) {
         to.send(to.root, had.back());
     } else if (is_root_out && to.rank == to.root) {

@@ -28,10 +28,10 @@ template <typename Each> void with_others(int32_t own, int32_t ranks, Each each)
             each(other);
 }
 
-template <Tree TREE> void bcast_down(Writer &to, uint64_t bytes) {
+template <Tree TREE> void bcast_by(Writer &to) {
     const int32_t own = to.relative();
     const auto place = TREE(own, to.ranks);
-    in_segments(to, bytes, [&](uint64_t part) {
+    in_segments(to, to.call.bytes, [&](uint64_t part) {
         if (own != 0)
             to.receive(to.absolute(place.parent), part);
         for (const int32_t child : place.children)
@@ -54,7 +54,6 @@ template <Tree TREE> void reduce_up(Writer &to, uint64_t bytes) {
     });
 }
 
-template <Tree TREE> void bcast_by(Writer &to) { bcast_down<TREE>(to, to.call.bytes); }
 template <Tree TREE> void reduce_by(Writer &to) { reduce_up<TREE>(to, to.call.bytes); }
 
 // Parts of a message go down a binomial tree: each rank then has its own.

@@ -1,5 +1,5 @@
-// What ranks send in collectives: reads lines COLLECTIVE BEGUN RANKS ROOT BYTES [SIZES...] and prints for
-// each of them FROM>TO:MESSAGES:BYTES of all pairs, as a library of the given name decides.
+// What ranks send in collectives: reads lines COLLECTIVE BEGUN ROOT BYTES [SIZES...] and prints for each of
+// them FROM>TO:MESSAGES:BYTES of all pairs. Arguments: the library's name, and how many ranks there are.
 #include <iostream>
 #include <map>
 #include <sstream>
@@ -36,13 +36,15 @@ Pairs sent(const CollectiveRules &rules, CollectiveCall call) {
 
 } // namespace
 
-int main(int count, char **words) {
-    const auto &rules = rules_of(count > 1 ? words[1] : "");
+int main(int, char **words) {
+    const auto &rules = rules_of(words[1]);
+    const int32_t ranks = std::stoi(words[2]);
     for (std::string line; std::getline(std::cin, line);) {
         std::istringstream parts(line);
         std::string name;
-        CollectiveCall call{.kind = TRACE_BARRIER, .rank = 0, .ranks = 0, .root = 0, .bytes = 0, .sizes = {}};
-        parts >> name >> call.is_begun >> call.ranks >> call.root >> call.bytes;
+        CollectiveCall call{
+            .kind = TRACE_BARRIER, .rank = 0, .ranks = ranks, .root = 0, .bytes = 0, .sizes = {}};
+        parts >> name >> call.is_begun >> call.root >> call.bytes;
         call.kind = collective_named(name);
         for (uint64_t size = 0; parts >> size;)
             call.sizes.push_back(size);

@@ -296,14 +296,15 @@ def _fewer_of_all(question: _Question, room_s: float) -> Fit | None:
 def _one_of_some(question: _Question, room_s: float) -> Fit | None:
     """Return one launch of what there is time for, beside what has begun; None where there is time for nothing new."""
     once, level = question.with_launches(1), question.levels(question.wanted) - 1
-    chosen = [stream for stream in question.wanted if question.done.get(stream)]
-    begun = len(chosen)
+    chosen = []
     for stream in question.wanted:
-        if not question.done.get(stream) and once.needs_s([*chosen, stream], level) <= room_s:
+        needs_s = once.needs_s([stream], level)  # of what has begun nothing
+        if needs_s <= room_s:
             chosen.append(stream)
-    if len(chosen) == begun:
+            room_s -= needs_s
+    if all(question.done.get(stream) for stream in chosen):
         return None
-    answer = once.answer([stream for stream in question.wanted if stream in set(chosen)], level)
+    answer = once.answer(chosen, level)
     return msgspec.structs.replace(answer, whole_s=question.needs_s(question.wanted, 0))
 
 

@@ -33,8 +33,8 @@ RanksPerNodeField = Annotated[
 RulesField = Annotated[
     Path | str | None,
     Option(
-        "Algorithms for collectives, one per line: COLLECTIVE FROM_RANKS FROM_BYTES ALGORITHM [SEGMENT_BYTES]. Else "
-        "Open MPI 4.1 and 5.0 decide as they do by themselves, and of other libraries it is what is usual.",
+        "Algorithms for collectives, one per line: COLLECTIVE FROM_RANKS FROM_BYTES ALGORITHM [SEGMENT_BYTES]. "
+        "Without it: what Open MPI 4.1 and 5.0 decide by themselves, and for other libraries what is usual.",
         metavar="FILE",
     ),
 ]

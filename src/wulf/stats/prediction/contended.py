@@ -219,10 +219,9 @@ def may_matter(found: Contention) -> bool:
 
 
 def _is_alike(gap: Estimate | None) -> bool:
-    if gap is None:
+    if gap is None or gap.low is None or gap.high is None:
         return False
-    low, high = gap.low or gap.value, gap.high or gap.value
-    return low >= 1 - MARGIN and high <= 1 + MARGIN
+    return gap.low >= 1 - MARGIN and gap.high <= 1 + MARGIN
 
 
 def _meaning(of: Compared, base: Contended, scenarios: Sequence[Contended]) -> Iterator[str]:
